@@ -1,0 +1,18 @@
+// septet version: the version and commit this binary was built from.
+
+#include <fmt/format.h>
+
+#include "verbs.h"
+
+namespace septet::app {
+
+void add_version(CLI::App& app, const Globals& /*globals*/, Action& action) {
+  app.add_subcommand("version", "Print the version")->callback([&action] {
+    action = [] {
+      fmt::print("septet {}\n", SEPTET_VERSION);
+      return 0;
+    };
+  });
+}
+
+}  // namespace septet::app
