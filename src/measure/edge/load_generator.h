@@ -1,0 +1,103 @@
+// LoadGenerator: sends inference requests at a given load and measures what comes back.
+//
+// Owned and used by one thread; run_level() blocks in it. One event loop carries all connections,
+// so a generator costs one core at most. It reads the model's metadata once, when it is opened.
+//
+//   auto generator = LoadGenerator::open(target, input, rules, {});
+//   run_levels(*generator, levels, stop, [&](const LevelResult& row) { ... });
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "measure/level_result.h"
+#include "measure/measurement_rules.h"
+#include "os/endpoint.h"
+
+namespace septet::measure {
+
+// What is measured.
+struct Target {
+  std::vector<os::Endpoint> endpoints;  // TCP or Unix; connections are dealt to them in turn
+  std::string model;
+  std::string version;                                       // empty = the server's choice
+  std::vector<std::pair<std::string, std::string>> headers;  // added to every request
+};
+
+enum class InputKind { kRandom, kZero };
+
+// What every request carries. Built once; the same bytes are sent each time, as perf_analyzer does.
+struct InputOptions {
+  InputKind kind = InputKind::kRandom;
+  int batch_size = 1;
+  std::map<std::string, std::vector<std::int64_t>> shapes;  // for inputs with variable dimensions
+  std::size_t string_length = 128;                          // of each element of a BYTES input
+  std::string string_data;                                  // non-empty: every BYTES element
+  std::uint64_t seed = 1;
+};
+
+struct GeneratorOptions {
+  RequestDistribution distribution = RequestDistribution::kConstant;
+  std::uint64_t seed = 1;              // of a Poisson schedule
+  std::vector<Duration> intervals;     // LoadMode::kIntervals: gaps, used in turn and repeated
+  std::size_t max_connections = 1024;  // open loop: most requests in flight
+};
+
+// What the server says about itself and the model.
+struct TargetDescription {
+  std::string server_name;
+  std::string server_version;
+  std::string model_version;
+  bool has_statistics = false;
+  bool has_response_cache = false;
+  bool is_sequence_model = false;
+  std::int64_t max_batch_size = 0;
+  std::size_t request_bytes = 0;  // body of one inference request
+};
+
+class LoadGenerator {
+ public:
+  // Asks the first endpoint for metadata and configuration and builds the request. Errors: nothing
+  // answers (kPrecondition), unknown model (kNotFound), a shape, batch size or data type that the
+  // model does not take (kUsage).
+  static Result<std::unique_ptr<LoadGenerator>> open(const Target& target,
+                                                     const InputOptions& input,
+                                                     const MeasurementRules& rules,
+                                                     const GeneratorOptions& options);
+  ~LoadGenerator();
+  LoadGenerator(const LoadGenerator&) = delete;
+  LoadGenerator& operator=(const LoadGenerator&) = delete;
+
+  const TargetDescription& description() const;
+
+  // Called after every window of a level, with the level's windows so far.
+  using OnWindow = std::function<void(const Level&, const std::vector<WindowResult>&)>;
+  void on_window(OnWindow callback);
+
+  // Runs one level until it is stable, out of windows or stopped. A failed request is counted and
+  // the load goes on. `stop` may be set by a signal handler or another thread; it is looked at
+  // every 20 ms. An interrupted level returns what it has, marked. Connections are kept for the
+  // next level.
+  LevelResult run_level(const Level& level, const std::atomic<bool>& stop);
+
+ private:
+  class Impl;
+  explicit LoadGenerator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Runs the levels in order and reports each as soon as it is finished. Stops early when `stop` is
+// set, and when a level's judged latency exceeds the limit. An unstable level is reported, marked,
+// and the sweep goes on. An interrupted level is reported if it completed any request.
+void run_levels(LoadGenerator& generator, const std::vector<Level>& levels,
+                const std::atomic<bool>& stop,
+                const std::function<void(const LevelResult&)>& on_level);
+
+}  // namespace septet::measure
