@@ -1,0 +1,311 @@
+#include "balance/dispatcher.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace septet::balance {
+
+namespace {
+
+// Retries are paid from a bucket, so that a sick set of replicas is not sent the load twice:
+// one tenth of a token per completed request, at most so many saved.
+constexpr double kRetryTokens = 1024;
+constexpr double kRetryTokensPerCompletion = 0.1;
+constexpr double kBusyShareWeight = 1.0 / 256;
+constexpr double kMeanWeight = 1.0 / 64;
+constexpr std::uint64_t kCompletionsPerBoundChoice = 64;
+
+}  // namespace
+
+Dispatcher::Dispatcher(Options options)
+    : options_(options), prng_(options.seed), retry_tokens_(kRetryTokens) {}
+
+ModelIndex Dispatcher::add_model() {
+  models_.emplace_back();
+  models_.back().lanes.resize(replicas_.size());
+  models_.back().bound = std::max(1U, options_.fixed_bound);
+  return ModelIndex(static_cast<std::uint32_t>(models_.size() - 1));
+}
+
+ReplicaIndex Dispatcher::add_replica(Instant now) {
+  std::uint32_t index = 0;
+  while (index < replicas_.size() && replicas_[index].present) {
+    ++index;
+  }
+  if (index == replicas_.size()) {
+    replicas_.emplace_back();
+  }
+  replicas_[index] = Replica{};
+  replicas_[index].present = true;
+  replicas_[index].health = ReplicaHealth(now);
+  for (Model& model : models_) {
+    model.lanes.resize(replicas_.size());
+    model.lanes[index] = Lane{};
+  }
+  count_up();
+  return ReplicaIndex(index);
+}
+
+void Dispatcher::drain(ReplicaIndex replica) {
+  replicas_[replica.value()].health.drain();
+  count_up();
+}
+
+bool Dispatcher::idle(ReplicaIndex replica) const {
+  return replicas_[replica.value()].outstanding == 0;
+}
+
+void Dispatcher::remove(ReplicaIndex replica) {
+  CHECK(idle(replica));
+  replicas_[replica.value()].present = false;
+  count_up();
+}
+
+void Dispatcher::set_eligible(ReplicaIndex replica, ModelIndex model, bool eligible) {
+  models_[model.value()].lanes[replica.value()].eligible = eligible;
+}
+
+void Dispatcher::set_parallelism(ReplicaIndex replica, ModelIndex model, std::uint32_t requests) {
+  models_[model.value()].lanes[replica.value()].parallelism = std::max(1U, requests);
+}
+
+void Dispatcher::set_speed(ReplicaIndex replica, ModelIndex model, double per_second) {
+  models_[model.value()].lanes[replica.value()].set_speed = per_second;
+}
+
+Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
+  Model& model = models_[arrival.model.value()];
+  model.busy_share +=
+      kBusyShareWeight * (static_cast<double>(model.busy) / std::max(1U, up_) - model.busy_share);
+  if (hopeless()) {
+    return {Refusal::kNoReplica, Ticket{}};
+  }
+  if (model.queue.size() >= options_.max_queued) {
+    return {Refusal::kQueueFull, Ticket{}};
+  }
+  if (arrival.deadline <= now ||
+      (arrival.deadline_is_strict && !makes_deadline(now, model, arrival.deadline))) {
+    return {Refusal::kDeadline, Ticket{}};
+  }
+  const std::uint32_t ticket = new_ticket();
+  Request& request = requests_[ticket];
+  request = Request{};
+  request.state = Request::State::kQueued;
+  request.model = arrival.model.value();
+  request.cookie = arrival.cookie;
+  request.entry = {arrival.priority, arrival.deadline, ++sequence_, ticket};
+  model.queue.push(request.entry);
+  ++queued_;
+  return {std::nullopt, Ticket(ticket)};
+}
+
+std::optional<Dispatcher::Assignment> Dispatcher::next(Instant now) {
+  if (queued_ == 0 || up_ == 0) {
+    return std::nullopt;
+  }
+  const auto count = static_cast<std::uint32_t>(models_.size());
+  for (std::uint32_t step = 0; step < count; ++step) {
+    const std::uint32_t index = (next_model_ + step) % count;
+    Model& model = models_[index];
+    if (model.queue.empty() || model.queue.head().deadline <= now) {
+      continue;  // next_refused() takes the late head first
+    }
+    const std::optional<std::uint32_t> replica = pick(model);
+    if (!replica) {
+      continue;
+    }
+    next_model_ = index + 1;
+    Request& request = requests_[model.queue.pop().ticket];
+    request.state = Request::State::kOutstanding;
+    request.replica = *replica;
+    request.sent = now;
+    ++request.tries;
+    Lane& lane = model.lanes[*replica];
+    model.busy += lane.outstanding++ == 0 ? 1 : 0;
+    Replica& chosen = replicas_[*replica];
+    if (chosen.outstanding++ == 0) {
+      chosen.busy_since = now;
+    }
+    --queued_;
+    ++outstanding_;
+    return Assignment{Ticket(request.entry.ticket), request.cookie, ReplicaIndex(*replica)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Dispatcher::Refused> Dispatcher::next_refused(Instant now) {
+  if (queued_ == 0) {
+    return std::nullopt;
+  }
+  const bool none_left = hopeless();
+  for (Model& model : models_) {
+    if (model.queue.empty() || (!none_left && model.queue.head().deadline > now)) {
+      continue;
+    }
+    Request& request = requests_[model.queue.pop().ticket];
+    --queued_;
+    const Refused refused{request.cookie, none_left ? Refusal::kNoReplica : Refusal::kDeadline};
+    free_ticket(request);
+    return refused;
+  }
+  return std::nullopt;
+}
+
+void Dispatcher::completed(Instant now, Ticket ticket) {
+  Request& request = requests_[ticket.value()];
+  CHECK(request.state == Request::State::kOutstanding);
+  Replica& replica = replicas_[request.replica];
+  ++replica.completed;
+  replica.health.succeeded();
+  retry_tokens_ = std::min(kRetryTokens, retry_tokens_ + kRetryTokensPerCompletion);
+  learn(now, request);
+  leave_replica(now, request);
+  free_ticket(request);
+}
+
+bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
+  Request& request = requests_[ticket.value()];
+  CHECK(request.state == Request::State::kOutstanding);
+  Replica& replica = replicas_[request.replica];
+  leave_replica(now, request);
+  const bool reached = failure == Failure::kConnectionLost || failure == Failure::kBadReply ||
+                       failure == Failure::kTimedOut;
+  if (failure != Failure::kStaleConnection) {
+    ++replica.failed;
+    replica.health.failed(now, failure);
+    count_up();
+  }
+  request.tries -= reached ? 0 : 1;
+  Model& model = models_[request.model];
+  const bool again = request.repeatable && failure != Failure::kTimedOut &&
+                     request.tries < options_.max_tries && request.entry.deadline > now &&
+                     retry_tokens_ >= 1 && !hopeless();
+  if (!again) {
+    free_ticket(request);
+    return false;
+  }
+  retry_tokens_ -= reached ? 1 : 0;
+  ++retries_;
+  request.state = Request::State::kQueued;
+  model.queue.push(request.entry);
+  ++queued_;
+  return true;
+}
+
+bool Dispatcher::cancel(Ticket ticket) {
+  Request& request = requests_[ticket.value()];
+  CHECK(request.state != Request::State::kFree);
+  request.repeatable = false;
+  if (request.state == Request::State::kOutstanding) {
+    return false;
+  }
+  CHECK(models_[request.model].queue.erase(ticket.value()));
+  --queued_;
+  free_ticket(request);
+  return true;
+}
+
+void Dispatcher::forbid_repeat(Ticket ticket) { requests_[ticket.value()].repeatable = false; }
+
+std::optional<ReplicaIndex> Dispatcher::next_probe(Instant now) {
+  for (std::uint32_t index = 0; index < replicas_.size(); ++index) {
+    Replica& replica = replicas_[index];
+    if (replica.present && replica.health.awaits_probe() && replica.health.probe_at() <= now) {
+      replica.health.probe_started();
+      return ReplicaIndex(index);
+    }
+  }
+  return std::nullopt;
+}
+
+void Dispatcher::probe_succeeded(ReplicaIndex replica) {
+  replicas_[replica.value()].health.probe_succeeded();
+  count_up();
+}
+
+void Dispatcher::probe_failed(Instant now, ReplicaIndex replica) {
+  replicas_[replica.value()].health.probe_failed(now);
+  count_up();
+}
+
+std::optional<Instant> Dispatcher::next_deadline() const {
+  std::optional<Instant> first;
+  const auto consider = [&first](Instant when) { first = first ? std::min(*first, when) : when; };
+  for (const Replica& replica : replicas_) {
+    if (replica.present && replica.health.awaits_probe()) {
+      consider(replica.health.probe_at());
+    }
+  }
+  for (const Model& model : models_) {
+    if (!model.queue.empty()) {
+      consider(model.queue.head().deadline);
+    }
+  }
+  return first;
+}
+
+Dispatcher::ReplicaView Dispatcher::view(ReplicaIndex index) const {
+  const Replica& replica = replicas_[index.value()];
+  ReplicaView view{replica.health.state(), replica.outstanding,        replica.completed,
+                   replica.failed,         replica.health.ejections(), replica.busy};
+  std::uint64_t most = 0;
+  for (const Model& model : models_) {
+    const Lane& lane = model.lanes[index.value()];
+    if (lane.completed > most) {
+      most = lane.completed;
+      view.per_second = lane.learned.per_second();
+    }
+  }
+  return view;
+}
+
+std::uint32_t Dispatcher::new_ticket() {
+  if (free_tickets_.empty()) {
+    requests_.emplace_back();
+    return static_cast<std::uint32_t>(requests_.size() - 1);
+  }
+  const std::uint32_t ticket = free_tickets_.back();
+  free_tickets_.pop_back();
+  return ticket;
+}
+
+void Dispatcher::free_ticket(Request& request) {
+  request.state = Request::State::kFree;
+  free_tickets_.push_back(request.entry.ticket);
+}
+
+void Dispatcher::leave_replica(Instant now, Request& request) {
+  Model& model = models_[request.model];
+  Lane& lane = model.lanes[request.replica];
+  Replica& replica = replicas_[request.replica];
+  CHECK(lane.outstanding > 0 && replica.outstanding > 0);
+  model.busy -= --lane.outstanding == 0 ? 1 : 0;
+  if (--replica.outstanding == 0) {
+    replica.busy += now - replica.busy_since;
+  }
+  --outstanding_;
+}
+
+void Dispatcher::learn(Instant now, Request& request) {
+  Model& model = models_[request.model];
+  Lane& lane = model.lanes[request.replica];
+  // With several at a time the time between completions is what one of them took.
+  const Instant from = std::max(request.sent, lane.last_completion);
+  const Duration busy = now - from;
+  lane.last_completion = now;
+  ++lane.completed;
+  ++model.completions;
+  if (!options_.learn_speed) {
+    return;
+  }
+  lane.learned.observe(busy);
+  const double weight = std::max(kMeanWeight, 1.0 / static_cast<double>(model.completions));
+  model.mean_seconds += weight * (to_seconds(busy) - model.mean_seconds);
+  eject_if_slow(now, model, request.replica);
+  if (model.completions % kCompletionsPerBoundChoice == 0) {
+    choose_bound(model);
+  }
+}
+
+}  // namespace septet::balance

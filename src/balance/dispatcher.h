@@ -1,0 +1,208 @@
+// Dispatcher: decides which replica gets which request, and when.
+//
+//   arrive() -> queue of the model -> next() -> replica -> completed() | failed() -> queue again
+//
+// A state machine without I/O; time is an argument. Owned by one reactor and used by its thread.
+// The caller reports what happened, then calls next() and next_refused() until they give nothing,
+// and both again, and run probes, at next_deadline() at the latest.
+//
+// Invariants, checked: a ticket is free, queued at one model, or outstanding at one replica; a
+// lane's outstanding equals the tickets outstanding there; with kPull it never exceeds
+// bound x parallelism; a draining or ejected replica gets nothing.
+//
+// Costs: O(log queued) per event plus one pass over the replicas (a few dozen, contiguous); no
+// allocation once the largest number of requests in the system has been seen.
+//
+// The rule of kPull is JBSQ(n) with n in batches (Kogias et al., R2P2, ATC'19). n is 1 while the
+// round trip between proxy and replica is small against the service time, else 2:
+// n = 1 if r/S <= 0.005, or if r/S <= 0.04 and at most 0.8 of the replicas are busy.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "balance/deadline_queue.h"
+#include "balance/learned_speed.h"
+#include "balance/policy.h"
+#include "balance/replica_health.h"
+#include "base/id.h"
+#include "base/prng.h"
+#include "base/time.h"
+
+namespace septet::balance {
+
+using ReplicaIndex = Id<struct ReplicaIndexTag, std::uint32_t>;  // reused after removal
+using ModelIndex = Id<struct ModelIndexTag, std::uint32_t>;      // never reused
+using Ticket = Id<struct TicketTag, std::uint32_t>;              // reused after the request ended
+
+class Dispatcher {
+ public:
+  struct Options {
+    Policy policy = Policy::kPull;
+    std::uint32_t max_queued = 4096;       // per model; more are refused
+    std::uint32_t max_tries = 3;           // of one request, counting those that reached a replica
+    std::uint32_t fixed_bound = 0;         // n of kPull; 0 = by the rule above
+    std::uint32_t max_outstanding = 1024;  // per replica and model, for the policies without bound
+    bool learn_speed = true;               // false: speeds stay as set_speed() said (simulation)
+    std::uint64_t seed = 1;
+  };
+  struct Arrival {
+    ModelIndex model;
+    Instant deadline{};               // the reply is worthless afterwards
+    std::uint32_t priority = 0;       // lower is more urgent
+    bool deadline_is_strict = false;  // the client set it: refuse at once what cannot make it
+    std::uint64_t cookie = 0;         // handed back with every decision
+  };
+  enum class Refusal { kQueueFull, kDeadline, kNoReplica, kGivenUp };
+  struct Admission {
+    std::optional<Refusal> refused;  // nothing was queued
+    Ticket ticket;
+  };
+  struct Assignment {
+    Ticket ticket;
+    std::uint64_t cookie = 0;
+    ReplicaIndex replica;
+  };
+  struct Refused {
+    std::uint64_t cookie = 0;
+    Refusal why = Refusal::kDeadline;
+  };
+  struct ReplicaView {
+    ReplicaState state = ReplicaState::kJoining;
+    std::uint32_t outstanding = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t ejections = 0;
+    Duration busy{};        // with at least one request outstanding
+    double per_second = 0;  // learned speed on the model it has answered most; 0 = unknown
+  };
+
+  explicit Dispatcher(Options options);
+
+  ModelIndex add_model();
+  ReplicaIndex add_replica(Instant now);
+  // Gives the replica nothing more. Once idle() it may be removed.
+  void drain(ReplicaIndex replica);
+  bool idle(ReplicaIndex replica) const;
+  void remove(ReplicaIndex replica);
+  // Whether the replica serves the model; true until said otherwise.
+  void set_eligible(ReplicaIndex replica, ModelIndex model, bool eligible);
+  // How many requests the replica runs at a time on that model: instances x largest batch; >= 1.
+  void set_parallelism(ReplicaIndex replica, ModelIndex model, std::uint32_t requests);
+  // Requests per second to start from; learning replaces it.
+  void set_speed(ReplicaIndex replica, ModelIndex model, double per_second);
+  // From handing over to the start of work, and from its end to our notice, together.
+  void set_round_trip(Duration round_trip) { round_trip_ = round_trip; }
+
+  Admission arrive(Instant now, const Arrival& arrival);
+  // The next request to send, if there is one and a replica has room.
+  std::optional<Assignment> next(Instant now);
+  // The next queued request that has to be answered with an error.
+  std::optional<Refused> next_refused(Instant now);
+  // A whole reply came. The ticket ends.
+  void completed(Instant now, Ticket ticket);
+  // No reply came. True: queued again at its old place. False: the ticket ended.
+  [[nodiscard]] bool failed(Instant now, Ticket ticket, Failure failure);
+  // The client went away. True: it was queued and the ticket ended. False: it is at a replica,
+  // whose reply (completed or failed with repeatable false) still has to be reported.
+  [[nodiscard]] bool cancel(Ticket ticket);
+  // The request may not be sent again: part of a reply has been passed on, or the client is gone.
+  void forbid_repeat(Ticket ticket);
+
+  // A replica that should be asked for its health now, at most once until the answer is reported.
+  std::optional<ReplicaIndex> next_probe(Instant now);
+  void probe_succeeded(ReplicaIndex replica);
+  void probe_failed(Instant now, ReplicaIndex replica);
+
+  // When something is due without an event; nothing if never.
+  std::optional<Instant> next_deadline() const;
+
+  ReplicaView view(ReplicaIndex replica) const;
+  std::uint64_t queued() const { return queued_; }
+  std::uint64_t outstanding() const { return outstanding_; }
+  std::uint64_t retries() const { return retries_; }
+  std::uint32_t bound(ModelIndex model) const { return models_[model.value()].bound; }
+  bool any_up() const { return up_ > 0; }
+
+ private:
+  struct Lane {  // one replica on one model
+    bool eligible = true;
+    std::uint32_t parallelism = 1;
+    std::uint32_t outstanding = 0;
+    std::uint64_t completed = 0;
+    double set_speed = 0;
+    LearnedSpeed learned;
+    Instant last_completion{};
+    std::uint32_t slow_in_a_row = 0;
+  };
+  struct Model {
+    DeadlineQueue queue;
+    std::vector<Lane> lanes;  // by replica
+    std::uint32_t bound = 1;
+    std::uint32_t rotation = 0;  // round robin and ties
+    std::uint32_t busy = 0;      // lanes with something outstanding
+    double busy_share = 0;       // moving average over arrivals
+    double mean_seconds = 0;     // of a service, moving average over all replicas
+    std::uint64_t completions = 0;
+  };
+  struct Replica {
+    bool present = false;
+    ReplicaHealth health{Instant{}};
+    std::uint32_t outstanding = 0;
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+    Instant busy_since{};
+    Duration busy{};
+  };
+  struct Request {
+    enum class State { kFree, kQueued, kOutstanding };
+    State state = State::kFree;
+    bool repeatable = true;
+    std::uint32_t model = 0;
+    std::uint32_t replica = 0;
+    std::uint32_t tries = 0;
+    DeadlineQueue::Entry entry;
+    std::uint64_t cookie = 0;
+    Instant sent{};
+  };
+
+  std::uint32_t new_ticket();
+  void free_ticket(Request& request);
+  void leave_replica(Instant now, Request& request);
+  void learn(Instant now, Request& request);
+  void choose_bound(Model& model);
+  void eject_if_slow(Instant now, Model& model, std::uint32_t replica);
+  void count_up();
+
+  bool usable(const Model& model, std::uint32_t replica) const;
+  bool has_room(const Lane& lane, std::uint32_t bound) const;
+  double speed(const Model& model, std::uint32_t replica) const;
+  std::optional<std::uint32_t> pick(Model& model);
+  std::optional<std::uint32_t> pick_least(const Model& model, bool bounded) const;
+  std::optional<std::uint32_t> pick_rotating(Model& model, bool least_outstanding);
+  std::optional<std::uint32_t> pick_random(const Model& model);
+  std::optional<std::uint32_t> pick_of_two(const Model& model);
+  std::optional<std::uint32_t> random_usable(const Model& model, std::uint32_t except,
+                                             std::uint32_t candidates);
+  bool makes_deadline(Instant now, const Model& model, Instant deadline) const;
+  bool hopeless() const;
+
+  Options options_;
+  Prng prng_;
+  std::vector<Model> models_;
+  std::vector<Replica> replicas_;
+  std::vector<Request> requests_;
+  std::vector<std::uint32_t> free_tickets_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t queued_ = 0;
+  std::uint64_t outstanding_ = 0;
+  std::uint64_t retries_ = 0;
+  std::uint32_t up_ = 0;
+  std::uint32_t joining_ = 0;
+  std::uint32_t next_model_ = 0;  // where next() goes on, so no model waits for another
+  double retry_tokens_;
+  Duration round_trip_ = microseconds(100);
+};
+
+}  // namespace septet::balance

@@ -1,0 +1,352 @@
+#include "balance/dispatcher.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace septet::balance {
+namespace {
+
+Instant at_ms(std::int64_t ms) { return Instant(milliseconds(ms)); }
+
+// A dispatcher with n replicas that are up, and verbs for what happens to them.
+class DispatcherTest : public testing::Test {
+ protected:
+  void start(Dispatcher::Options options, std::uint32_t replicas) {
+    dispatcher_.emplace(options);
+    model_ = dispatcher_->add_model();
+    for (std::uint32_t i = 0; i < replicas; ++i) {
+      const ReplicaIndex replica = dispatcher_->add_replica(at_ms(0));
+      EXPECT_EQ(dispatcher_->next_probe(at_ms(0)), replica);
+      dispatcher_->probe_succeeded(replica);
+    }
+  }
+  Dispatcher::Admission arrive(Instant now, Instant deadline = at_ms(1'000'000)) {
+    Dispatcher::Arrival arrival;
+    arrival.model = model_;
+    arrival.deadline = deadline;
+    arrival.cookie = ++cookie_;
+    return dispatcher_->arrive(now, arrival);
+  }
+  // Serves one request alone on the given replica (the only one with room), taking so long.
+  void teach(std::uint32_t replica, Duration service) {
+    for (int i = 0; i < 30; ++i) {
+      std::map<std::uint32_t, Ticket> sent;
+      while (!sent.contains(replica)) {
+        arrive(now_);
+        const auto assignment = dispatcher_->next(now_);
+        ASSERT_TRUE(assignment);
+        sent[assignment->replica.value()] = assignment->ticket;
+      }
+      now_ += service;
+      dispatcher_->completed(now_, sent[replica]);
+      sent.erase(replica);
+      for (const auto& [other, ticket] : sent) {
+        EXPECT_FALSE(dispatcher_->cancel(ticket));
+        EXPECT_FALSE(dispatcher_->failed(now_, ticket, Failure::kStaleConnection));
+      }
+    }
+  }
+
+  std::optional<Dispatcher> dispatcher_;
+  ModelIndex model_;
+  std::uint64_t cookie_ = 0;
+  Instant now_ = at_ms(1);
+};
+
+TEST_F(DispatcherTest, PullSendsNoMoreThanTheBound) {
+  start({.fixed_bound = 1}, 2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(arrive(at_ms(1)).refused);
+  }
+
+  const auto first = dispatcher_->next(at_ms(1));
+  const auto second = dispatcher_->next(at_ms(1));
+  const auto third = dispatcher_->next(at_ms(1));
+
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->replica, second->replica);
+  EXPECT_FALSE(third);
+  dispatcher_->completed(at_ms(9), second->ticket);
+  const auto pulled = dispatcher_->next(at_ms(9));
+  ASSERT_TRUE(pulled);
+  EXPECT_EQ(pulled->replica, second->replica);
+}
+
+TEST_F(DispatcherTest, PullPrefersTheFasterIdleReplica) {
+  start({.fixed_bound = 1}, 3);
+  teach(0, milliseconds(30));
+  teach(1, milliseconds(10));
+  teach(2, milliseconds(20));
+
+  std::vector<std::uint32_t> order;
+  for (int i = 0; i < 3; ++i) {
+    arrive(now_);
+    order.push_back(dispatcher_->next(now_)->replica.value());
+  }
+
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{1, 2, 0}));
+}
+
+TEST_F(DispatcherTest, ShortestDelayGivesATieToTheIdleReplica) {
+  start({.policy = Policy::kShortestExpectedDelay, .learn_speed = false}, 2);
+  dispatcher_->set_speed(ReplicaIndex(0), model_, 2);
+  dispatcher_->set_speed(ReplicaIndex(1), model_, 1);
+  std::vector<std::uint32_t> order;
+  for (int i = 0; i < 3; ++i) {
+    arrive(at_ms(1));
+    order.push_back(dispatcher_->next(at_ms(1))->replica.value());
+  }
+
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 0}));
+}
+
+TEST_F(DispatcherTest, TheEarlierDeadlineLeavesFirst) {
+  start({.fixed_bound = 1}, 1);
+  arrive(at_ms(1), at_ms(500));
+  const Dispatcher::Admission urgent = arrive(at_ms(1), at_ms(100));
+
+  const auto sent = dispatcher_->next(at_ms(1));
+
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->ticket, urgent.ticket);
+}
+
+TEST_F(DispatcherTest, ALateHeadIsRefusedAndNotSent) {
+  start({.fixed_bound = 1}, 1);
+  arrive(at_ms(1), at_ms(100));
+  ASSERT_TRUE(dispatcher_->next(at_ms(1)));
+  arrive(at_ms(1), at_ms(50));
+  EXPECT_EQ(dispatcher_->next_deadline(), at_ms(50));
+
+  const auto refused = dispatcher_->next_refused(at_ms(50));
+
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->why, Dispatcher::Refusal::kDeadline);
+  EXPECT_EQ(dispatcher_->queued(), 0U);
+}
+
+TEST_F(DispatcherTest, AStrictDeadlineThatCannotBeMadeIsRefusedAtOnce) {
+  start({.fixed_bound = 1}, 1);
+  teach(0, milliseconds(10));
+  arrive(now_);
+  arrive(now_);
+  Dispatcher::Arrival arrival;
+  arrival.model = model_;
+  arrival.deadline = now_ + milliseconds(15);
+  arrival.deadline_is_strict = true;
+
+  const Dispatcher::Admission admission = dispatcher_->arrive(now_, arrival);
+
+  EXPECT_EQ(admission.refused, Dispatcher::Refusal::kDeadline);
+}
+
+TEST_F(DispatcherTest, TheQueueIsBounded) {
+  start({.max_queued = 2, .fixed_bound = 1}, 1);
+  arrive(at_ms(1));
+  arrive(at_ms(1));
+
+  EXPECT_EQ(arrive(at_ms(1)).refused, Dispatcher::Refusal::kQueueFull);
+}
+
+TEST_F(DispatcherTest, ALostConnectionEjectsAtOnceAndTheRequestGoesElsewhere) {
+  start({.fixed_bound = 1}, 2);
+  arrive(at_ms(1));
+  const auto sent = dispatcher_->next(at_ms(1));
+
+  EXPECT_TRUE(dispatcher_->failed(at_ms(2), sent->ticket, Failure::kConnectionLost));
+  const auto again = dispatcher_->next(at_ms(2));
+
+  ASSERT_TRUE(again);
+  EXPECT_NE(again->replica, sent->replica);
+  EXPECT_EQ(again->cookie, sent->cookie);
+  EXPECT_EQ(dispatcher_->view(sent->replica).state, ReplicaState::kEjected);
+  EXPECT_EQ(dispatcher_->retries(), 1U);
+}
+
+TEST_F(DispatcherTest, ARequestIsTriedThreeTimesAtMost) {
+  start({.fixed_bound = 1}, 5);
+  arrive(at_ms(1));
+  for (int i = 0; i < 2; ++i) {
+    const auto sent = dispatcher_->next(at_ms(1));
+    EXPECT_TRUE(dispatcher_->failed(at_ms(1), sent->ticket, Failure::kConnectionLost));
+  }
+
+  const auto last = dispatcher_->next(at_ms(1));
+
+  EXPECT_FALSE(dispatcher_->failed(at_ms(1), last->ticket, Failure::kConnectionLost));
+}
+
+TEST_F(DispatcherTest, AConnectThatFailsIsNoTry) {
+  start({.fixed_bound = 1}, 6);
+  arrive(at_ms(1));
+  for (int i = 0; i < 5; ++i) {
+    const auto sent = dispatcher_->next(at_ms(1));
+    ASSERT_TRUE(sent);
+    EXPECT_TRUE(dispatcher_->failed(at_ms(1), sent->ticket, Failure::kNotConnected));
+  }
+  EXPECT_TRUE(dispatcher_->next(at_ms(1)));
+}
+
+TEST_F(DispatcherTest, WithoutAnyReplicaEverythingIsRefused) {
+  start({.fixed_bound = 1}, 1);
+  arrive(at_ms(1));
+  arrive(at_ms(1));
+  const auto sent = dispatcher_->next(at_ms(1));
+
+  EXPECT_FALSE(dispatcher_->failed(at_ms(2), sent->ticket, Failure::kConnectionLost));
+
+  EXPECT_EQ(dispatcher_->next_refused(at_ms(2))->why, Dispatcher::Refusal::kNoReplica);
+  EXPECT_EQ(arrive(at_ms(2)).refused, Dispatcher::Refusal::kNoReplica);
+}
+
+TEST_F(DispatcherTest, AnEjectedReplicaComesBackThroughAProbe) {
+  start({.fixed_bound = 1}, 2);
+  arrive(at_ms(1));
+  const auto sent = dispatcher_->next(at_ms(1));
+  EXPECT_TRUE(dispatcher_->failed(at_ms(2), sent->ticket, Failure::kConnectionLost));
+  const auto due = dispatcher_->next_deadline();
+  ASSERT_TRUE(due);
+  EXPECT_FALSE(dispatcher_->next_probe(*due - milliseconds(1)));
+
+  EXPECT_EQ(dispatcher_->next_probe(*due), sent->replica);
+  EXPECT_FALSE(dispatcher_->next_probe(*due));
+  dispatcher_->probe_succeeded(sent->replica);
+
+  EXPECT_EQ(dispatcher_->view(sent->replica).state, ReplicaState::kUp);
+}
+
+TEST_F(DispatcherTest, RequestsWaitForAReplicaThatIsJoining) {
+  dispatcher_.emplace(Dispatcher::Options{});
+  model_ = dispatcher_->add_model();
+  const ReplicaIndex replica = dispatcher_->add_replica(at_ms(0));
+  ASSERT_TRUE(dispatcher_->next_probe(at_ms(0)));
+
+  EXPECT_FALSE(arrive(at_ms(0)).refused);
+  EXPECT_FALSE(dispatcher_->next(at_ms(0)));
+  dispatcher_->probe_succeeded(replica);
+
+  EXPECT_TRUE(dispatcher_->next(at_ms(0)));
+}
+
+TEST_F(DispatcherTest, AReplicaThatNeverJoinsStopsTheWaiting) {
+  dispatcher_.emplace(Dispatcher::Options{});
+  model_ = dispatcher_->add_model();
+  const ReplicaIndex replica = dispatcher_->add_replica(at_ms(0));
+  arrive(at_ms(0));
+  Instant now = at_ms(0);
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_EQ(dispatcher_->next_probe(now), replica) << i;
+    EXPECT_FALSE(dispatcher_->next_refused(now));
+    dispatcher_->probe_failed(now, replica);
+    now = *dispatcher_->next_deadline();
+  }
+  EXPECT_TRUE(dispatcher_->next_refused(now));
+}
+
+TEST_F(DispatcherTest, ADrainingReplicaFinishesAndGetsNothing) {
+  start({.fixed_bound = 1}, 1);
+  arrive(at_ms(1));
+  arrive(at_ms(1));
+  const auto sent = dispatcher_->next(at_ms(1));
+  dispatcher_->drain(sent->replica);
+
+  EXPECT_FALSE(dispatcher_->next(at_ms(1)));
+  EXPECT_FALSE(dispatcher_->idle(sent->replica));
+  dispatcher_->completed(at_ms(2), sent->ticket);
+
+  EXPECT_TRUE(dispatcher_->idle(sent->replica));
+  EXPECT_FALSE(dispatcher_->next(at_ms(2)));
+}
+
+TEST_F(DispatcherTest, ASlowedReplicaIsKnownWithinTenReplies) {
+  start({.fixed_bound = 1}, 1);
+  teach(0, milliseconds(10));
+  const double before = dispatcher_->view(ReplicaIndex(0)).per_second;
+
+  for (int i = 0; i < 10; ++i) {
+    arrive(now_);
+    const auto sent = dispatcher_->next(now_);
+    now_ += milliseconds(33);
+    dispatcher_->completed(now_, sent->ticket);
+  }
+
+  EXPECT_LT(dispatcher_->view(ReplicaIndex(0)).per_second, 0.4 * before);
+}
+
+TEST_F(DispatcherTest, AReplicaFarSlowerThanItsPeersIsEjectedButNotMoreThanHalf) {
+  start({.policy = Policy::kRoundRobin}, 4);
+  const std::array<std::int64_t, 4> service_ms = {10, 200, 10, 10};
+  for (int i = 0; i < 200; ++i) {
+    arrive(now_);
+    const auto sent = dispatcher_->next(now_);
+    now_ += milliseconds(service_ms[sent->replica.value()]);
+    dispatcher_->completed(now_, sent->ticket);
+  }
+
+  EXPECT_EQ(dispatcher_->view(ReplicaIndex(1)).state, ReplicaState::kEjected);
+  EXPECT_EQ(dispatcher_->view(ReplicaIndex(0)).state, ReplicaState::kUp);
+}
+
+TEST_F(DispatcherTest, TheBoundFollowsRoundTripServiceTimeAndLoad) {
+  start({}, 2);
+  const auto serve = [this](Duration service, Duration pause, int count) {
+    for (int i = 0; i < count; ++i) {
+      arrive(now_);
+      const auto sent = dispatcher_->next(now_);
+      now_ += service;
+      dispatcher_->completed(now_, sent->ticket);
+      now_ += pause;
+    }
+  };
+  dispatcher_->set_round_trip(microseconds(60));
+  serve(milliseconds(12), milliseconds(1), 128);
+  EXPECT_EQ(dispatcher_->bound(model_), 1U);
+
+  dispatcher_->set_round_trip(microseconds(600));  // r/S = .05
+  serve(milliseconds(12), milliseconds(1), 128);
+  EXPECT_EQ(dispatcher_->bound(model_), 2U);
+}
+
+TEST_F(DispatcherTest, EveryPolicyUsesEveryReplicaAndLosesNothing) {
+  for (const Policy policy :
+       {Policy::kPull, Policy::kRoundRobin, Policy::kRandom, Policy::kPowerOfTwo,
+        Policy::kLeastOutstanding, Policy::kShortestExpectedDelay}) {
+    start({.policy = policy}, 7);
+    Prng prng(5);
+    std::set<std::uint32_t> used;
+    std::vector<Ticket> outstanding;
+    std::uint64_t done = 0;
+    for (int i = 0; i < 2000; ++i) {
+      now_ += milliseconds(1);
+      EXPECT_FALSE(arrive(now_).refused);
+      while (const auto sent = dispatcher_->next(now_)) {
+        used.insert(sent->replica.value());
+        outstanding.push_back(sent->ticket);
+      }
+      if (outstanding.size() > 5) {
+        const auto which = static_cast<std::ptrdiff_t>(prng.below(outstanding.size()));
+        dispatcher_->completed(now_, outstanding[static_cast<std::size_t>(which)]);
+        outstanding.erase(outstanding.begin() + which);
+        ++done;
+      }
+    }
+    EXPECT_EQ(used.size(), 7U) << to_string(policy);
+    EXPECT_EQ(done + outstanding.size() + dispatcher_->queued(), 2000U) << to_string(policy);
+    EXPECT_EQ(dispatcher_->outstanding(), outstanding.size());
+  }
+}
+
+TEST_F(DispatcherTest, CancelTakesAQueuedRequestOut) {
+  start({.fixed_bound = 1}, 1);
+  const Dispatcher::Admission first = arrive(at_ms(1));
+  const Dispatcher::Admission second = arrive(at_ms(1));
+
+  EXPECT_TRUE(dispatcher_->cancel(first.ticket));
+
+  EXPECT_EQ(dispatcher_->next(at_ms(1))->ticket, second.ticket);
+}
+
+}  // namespace
+}  // namespace septet::balance
