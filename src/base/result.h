@@ -47,11 +47,12 @@ struct Ok {
   bool operator==(const Ok&) const = default;
 };
 
-template <typename T>
+// E is another value type where a protocol has its own error codes (inference/status.h).
+template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -76,13 +77,13 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // The error; the caller has looked at ok().
-  const Error& error() const {
+  const E& error() const {
     CHECK(!ok());
     return *std::get_if<1>(&state_);
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 inline Error make_error(ErrorKind kind, std::string message, std::string hint = {}) {
