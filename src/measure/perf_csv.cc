@@ -1,0 +1,91 @@
+#include "measure/perf_csv.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <set>
+
+namespace septet::measure {
+
+namespace {
+
+std::uint64_t whole(double us) { return us <= 0 ? 0 : static_cast<std::uint64_t>(us); }
+
+std::set<int> percentiles(const PerfCsvFormat& format) {
+  std::set<int> result = {50, 90, 95, 99};
+  if (format.percentile) {
+    result.insert(*format.percentile);
+  }
+  return result;
+}
+
+std::string level_text(const Level& level) {
+  return level.mode == LoadMode::kConcurrency
+             ? fmt::format("{}", static_cast<std::uint64_t>(level.value))
+             : fmt::format("{:g}", level.value);
+}
+
+}  // namespace
+
+std::uint64_t network_us(const LevelResult& result) {
+  const ServerStatistics& server = result.server;
+  const std::uint64_t known = whole(result.mean_send_us) + whole(result.mean_receive_us) +
+                              server.queue.mean_us() + server.compute_input.mean_us() +
+                              server.compute_infer.mean_us() + server.compute_output.mean_us() +
+                              server.cache_hit.mean_us() + server.cache_miss.mean_us();
+  const std::uint64_t mean = whole(result.mean_us());
+  return mean > known ? mean - known : 0;
+}
+
+std::string perf_csv_header(const PerfCsvFormat& format) {
+  std::string line = format.mode == LoadMode::kConcurrency ? "Concurrency" : "Request Rate";
+  line += ",Inferences/Second,Client Send";
+  if (format.server_columns) {
+    line +=
+        ",Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,"
+        "Server Compute Output";
+    if (format.cache_columns) {
+      line += ",Server Cache Hit,Server Cache Miss";
+    }
+  }
+  line += ",Client Recv";
+  for (const int percentile : percentiles(format)) {
+    line += fmt::format(",p{} latency", percentile);
+  }
+  if (format.verbose) {
+    line += format.percentile ? "" : ",Avg latency";
+    line += ",request/response,response wait";
+  }
+  return line + "\n";
+}
+
+std::string perf_csv_row(const PerfCsvFormat& format, const LevelResult& result) {
+  const std::uint64_t send = whole(result.mean_send_us);
+  const std::uint64_t receive = whole(result.mean_receive_us);
+  std::string line = fmt::format("{},{:g},{}", level_text(result.level), result.throughput, send);
+  const auto out = std::back_inserter(line);
+  if (format.server_columns) {
+    const ServerStatistics& server = result.server;
+    fmt::format_to(out, ",{},{},{},{},{}", network_us(result), server.queue.mean_us(),
+                   server.compute_input.mean_us(), server.compute_infer.mean_us(),
+                   server.compute_output.mean_us());
+    if (format.cache_columns) {
+      fmt::format_to(out, ",{},{}", server.cache_hit.mean_us(), server.cache_miss.mean_us());
+    }
+  }
+  fmt::format_to(out, ",{}", receive);
+  for (const int percentile : percentiles(format)) {
+    fmt::format_to(out, ",{}", whole(result.percentile_us(percentile)));
+  }
+  if (format.verbose) {
+    const std::uint64_t mean = whole(result.mean_us());
+    if (!format.percentile) {
+      fmt::format_to(out, ",{}", mean);
+    }
+    const std::uint64_t wait = mean > send + receive ? mean - send - receive : 0;
+    fmt::format_to(out, ",{},{}", send + receive, wait);
+  }
+  return line + "\n";
+}
+
+}  // namespace septet::measure
