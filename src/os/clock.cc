@@ -16,6 +16,8 @@ std::int64_t read_ns(clockid_t clock) {
 
 Instant now() { return Instant(Duration(read_ns(CLOCK_MONOTONIC))); }
 
+Duration thread_cpu_time() { return Duration(read_ns(CLOCK_THREAD_CPUTIME_ID)); }
+
 std::int64_t unix_time_ns() { return read_ns(CLOCK_REALTIME); }
 
 }  // namespace septet::os

@@ -13,4 +13,7 @@ Instant now();
 // Wall clock in nanoseconds since 1970 (CLOCK_REALTIME); for display and file stamps only.
 std::int64_t unix_time_ns();
 
+// Processor time that the calling thread has used (CLOCK_THREAD_CPUTIME_ID).
+Duration thread_cpu_time();
+
 }  // namespace septet::os

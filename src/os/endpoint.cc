@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/text.h"
 
@@ -43,10 +44,8 @@ Result<Address> unix_address(const std::string& path) {
   return address;
 }
 
-Result<Address> resolve(const Endpoint& endpoint, int flags) {
-  if (endpoint.is_unix()) {
-    return unix_address(endpoint.unix_path);
-  }
+// Every address of a TCP endpoint, at least one.
+Result<std::vector<Address>> resolve_all(const Endpoint& endpoint, int flags) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -60,10 +59,38 @@ Result<Address> resolve(const Endpoint& endpoint, int flags) {
                                                         endpoint.host, gai_strerror(status)));
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
-  Address address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.length = found->ai_addrlen;
-  return address;
+  std::vector<Address> addresses;
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    Address address;
+    std::memcpy(&address.storage, info->ai_addr, info->ai_addrlen);
+    address.length = info->ai_addrlen;
+    addresses.push_back(address);
+  }
+  return addresses;
+}
+
+Result<Address> resolve(const Endpoint& endpoint, int flags) {
+  if (endpoint.is_unix()) {
+    return unix_address(endpoint.unix_path);
+  }
+  Result<std::vector<Address>> addresses = resolve_all(endpoint, flags);
+  if (!addresses.ok()) {
+    return addresses.error();
+  }
+  return addresses->front();
+}
+
+// Host and port in figures.
+Endpoint numeric(const Address& address) {
+  Endpoint endpoint;
+  char host[NI_MAXHOST] = {};
+  char port[NI_MAXSERV] = {};
+  if (getnameinfo(address.get(), address.length, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
+    endpoint.host = host;
+    endpoint.port = static_cast<std::uint16_t>(parse_uint(port).value_or(0));
+  }
+  return endpoint;
 }
 
 void set_no_delay(int fd) {
@@ -160,18 +187,13 @@ Endpoint local_endpoint(int fd) {
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.length) != 0) {
     return endpoint;
   }
-  char host[NI_MAXHOST] = {};
-  char port[NI_MAXSERV] = {};
   if (address.storage.ss_family == AF_UNIX) {
     sockaddr_un un{};
     std::memcpy(&un, &address.storage, sizeof un);
     endpoint.unix_path = un.sun_path;
-  } else if (getnameinfo(address.get(), address.length, host, sizeof host, port, sizeof port,
-                         NI_NUMERICHOST | NI_NUMERICSERV) == 0) {
-    endpoint.host = host;
-    endpoint.port = static_cast<std::uint16_t>(parse_uint(port).value_or(0));
+    return endpoint;
   }
-  return endpoint;
+  return numeric(address);
 }
 
 Result<UniqueFd> start_connect(const Endpoint& endpoint) {
@@ -211,6 +233,30 @@ Result<UniqueFd> connect_to(const Endpoint& endpoint, int timeout_ms) {
         "check the address and that the server runs");
   }
   return fd;
+}
+
+Result<Endpoint> reachable_address(const Endpoint& endpoint, int timeout_ms) {
+  std::vector<Endpoint> candidates;
+  if (endpoint.is_unix()) {
+    candidates.push_back(endpoint);
+  } else {
+    const Result<std::vector<Address>> addresses = resolve_all(endpoint, 0);
+    if (!addresses.ok()) {
+      return addresses.error();
+    }
+    for (const Address& address : *addresses) {
+      candidates.push_back(numeric(address));
+    }
+  }
+  Error last;
+  for (const Endpoint& candidate : candidates) {
+    const Result<UniqueFd> fd = connect_to(candidate, timeout_ms);
+    if (fd.ok()) {
+      return candidate;
+    }
+    last = fd.error();
+  }
+  return last;
 }
 
 UniqueFd accept_from(int listener) {

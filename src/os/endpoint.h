@@ -43,6 +43,11 @@ int connect_result(int fd);
 // Connects and waits at most the timeout. The socket is non-blocking.
 Result<UniqueFd> connect_to(const Endpoint& endpoint, int timeout_ms);
 
+// The numeric form of the endpoint's first address that accepts a connection: saves a client the
+// look-up for every connection, and "localhost" may mean ::1 where the server has 127.0.0.1 only.
+// Waits at most the timeout for each address. Unix sockets are tried too and returned as they are.
+Result<Endpoint> reachable_address(const Endpoint& endpoint, int timeout_ms);
+
 // Accepts one connection (non-blocking, close-on-exec, TCP_NODELAY on TCP); invalid when none waits
 // or on any error (errno tells).
 UniqueFd accept_from(int listener);

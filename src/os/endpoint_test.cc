@@ -54,5 +54,30 @@ TEST(ConnectTo, ReachesAListener) {
   EXPECT_TRUE(accept_from(listener->get()).valid());
 }
 
+TEST(ReachableAddress, OfLocalhostIsTheAddressThatAnswers) {
+  const Result<UniqueFd> listener = listen_on(Endpoint{"127.0.0.1", 0, ""});
+  ASSERT_TRUE(listener.ok());
+  const Endpoint real = local_endpoint(listener->get());
+
+  const Result<Endpoint> found = reachable_address(Endpoint{"localhost", real.port, ""}, 1000);
+
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(*found, real);
+}
+
+TEST(ReachableAddress, SaysSoWhenNothingAnswers) {
+  Endpoint closed;
+  {
+    const Result<UniqueFd> listener = listen_on(Endpoint{"127.0.0.1", 0, ""});
+    ASSERT_TRUE(listener.ok());
+    closed = local_endpoint(listener->get());
+  }
+
+  const Result<Endpoint> found = reachable_address(closed, 1000);
+
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().kind, ErrorKind::kPrecondition);
+}
+
 }  // namespace
 }  // namespace septet::os
