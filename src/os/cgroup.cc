@@ -19,7 +19,7 @@
 
 #include "base/text.h"
 #include "os/clock.h"
-#include "os/process.h"
+#include "os/owner_tag.h"
 #include "os/unique_fd.h"
 
 namespace septet::os {
@@ -139,37 +139,16 @@ Result<CgroupMounts> use_v2(const std::string& folder) {
   return CgroupMounts{CgroupVersion::kV2, {folder}};
 }
 
-std::string pid_namespace() {
-  std::array<char, 64> text{};
-  const ssize_t length = readlink("/proc/self/ns/pid", text.data(), text.size() - 1);
-  std::string digits;
-  for (ssize_t i = 0; i < length; ++i) {
-    const char c = text[static_cast<std::size_t>(i)];
-    if (c >= '0' && c <= '9') {
-      digits += c;
-    }
-  }
-  return digits.empty() ? "0" : digits;
-}
-
-// septet.PIDNAMESPACE.PID.STARTTIME.NAME
+// septet.OWNERTAG.NAME
 std::string group_name(const std::string& name) {
-  return fmt::format("{}{}.{}.{}.{}", kPrefix, pid_namespace(), getpid(),
-                     process_start_time(getpid()).value_or(0), name);
+  return fmt::format("{}{}.{}", kPrefix, owner_tag(), name);
 }
 
 // Whether a folder name is that of a group whose owner, visible from here, is gone.
 bool is_orphan(std::string_view name) {
-  if (!name.starts_with(kPrefix)) {
-    return false;
-  }
-  const auto parts = split(name.substr(kPrefix.size()), '.');
-  if (parts.size() != 4 || parts[0] != pid_namespace()) {
-    return false;
-  }
-  const auto pid = parse_int(parts[1]);
-  const auto start = parse_uint(parts[2]);
-  return pid && start && process_start_time(static_cast<pid_t>(*pid)) != start;
+  const std::size_t last_dot = name.rfind('.');
+  return name.starts_with(kPrefix) && last_dot > kPrefix.size() &&
+         owner_is_gone(name.substr(kPrefix.size(), last_dot - kPrefix.size()));
 }
 
 std::vector<int> processes_in(const std::string& folder) {
