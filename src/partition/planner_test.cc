@@ -158,8 +158,8 @@ TEST(Planner, SaysThatSlicesBind) {
 
   EXPECT_EQ(why.constraint, Constraint::kComputeSlices);
   EXPECT_THAT(why.message, HasSubstr("8 compute slices"));
-  EXPECT_THAT(why.alternatives,
-              testing::ElementsAre("3g.20gb 2g.10gb:2", "4g.20gb 2g.10gb 1g.5gb", testing::_));
+  EXPECT_THAT(why.alternatives, testing::Contains("4g.20gb 2g.10gb 1g.5gb"));
+  EXPECT_THAT(why.alternatives, testing::Contains("3g.20gb 2g.10gb:2"));
 }
 
 TEST(Planner, SaysThatPlacesCollide) {
