@@ -15,6 +15,7 @@ namespace {
 using AddVerb = void (*)(CLI::App&, const Globals&, Action&);
 
 constexpr std::array kVerbs = {
+    AddVerb{add_balance},
     AddVerb{add_version},
 };
 
