@@ -23,3 +23,6 @@ struct Globals {
 using Action = std::function<int()>;
 
 void add_balance(CLI::App& app, const Globals& globals, Action& action);
+void add_version(CLI::App& app, const Globals& globals, Action& action);
+
+}  // namespace septet::app
