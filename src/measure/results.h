@@ -23,6 +23,7 @@ namespace septet::measure {
 
 // What a cell was measured on; the caller of the load generator knows it.
 struct ResultContext {
+  std::string run{};        // tells runs apart when several are compared; not in the file
   std::string technique{};  // "mig", "time-slicing", "mps", "streams", or the name of a foreign run
   int replicas = 1;
   std::uint64_t seed = 0;
