@@ -22,10 +22,7 @@ struct Globals {
 // Set by the chosen verb: what to run after parsing; returns the exit code.
 using Action = std::function<int()>;
 
-// The commit this binary was built from, "1a2b3c4d5e" with "-dirty" behind it if there were changes.
-const char* commit();
-
-void add_balance(CLI::App& app, const Globals& globals, Action& action);
+void add_report(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app
