@@ -193,6 +193,20 @@ Json option_json(const Option& option) {
           {"warnings", option.warnings}};
 }
 
+// What was taken for granted about the machine, so that a reader can contradict.
+std::string assumptions(const Node& node) {
+  std::vector<std::string> words = {fmt::format("driver {}", node.driver_major)};
+  words.emplace_back(node.mig == partition::MigAvailability::kOn ? "MIG on"
+                     : node.mig == partition::MigAvailability::kChangeable
+                         ? "MIG mode may be changed"
+                         : "MIG mode locked");
+  words.emplace_back(node.has_mps ? "MPS installed" : "no MPS");
+  if (node.serves_several_users) {
+    words.emplace_back("several users");
+  }
+  return "assuming " + join_words(words) + " (see septet advise --help to state otherwise)";
+}
+
 Document advice_document(const Node& node, const Demand& demand, const Advice& advice) {
   Document document;
   document.schema = "septet.advice/1";
@@ -202,7 +216,8 @@ Document advice_document(const Node& node, const Demand& demand, const Advice& a
   document.fields["options"] = Json::array();
   document.fields["rejected"] = Json::array();
   document.heading = {fmt::format("{} tenants, {}, on {}", demand.jobs.size(),
-                                  to_string(demand.kind), node.gpu_name)};
+                                  to_string(demand.kind), node.gpu_name),
+                      assumptions(node)};
   for (const Option& option : advice.options) {
     Json json = option_json(option);
     json["set_up"] = option.plan.text;
