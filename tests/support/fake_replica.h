@@ -36,7 +36,7 @@ std::string http_reply(std::string_view body, std::string_view content_type = "a
 class FakeReplica {
  public:
   struct Options {
-    os::Endpoint listen;
+    os::Endpoint listen{};
     bool keep_bodies = false;
     bool one_at_a_time = true;  // service times follow one another
   };

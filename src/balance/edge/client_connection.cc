@@ -49,6 +49,7 @@ void ClientConnection::want_writable(bool wanted) {
 void ClientConnection::on_ready(std::uint32_t events) {
   const bool waiting = state_ == State::kWaiting || state_ == State::kReply;
   readable_ |= (events & (EPOLLIN | EPOLLRDHUP)) != 0;
+  peer_closed_ |= (events & EPOLLRDHUP) != 0;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0 || (waiting && (events & EPOLLRDHUP) != 0)) {
     close();
   } else if (state_ == State::kClosing) {
@@ -108,7 +109,8 @@ std::size_t ClientConnection::receive(char* to, std::size_t room) {
     return 0;
   }
   const auto bytes = static_cast<std::size_t>(got);
-  readable_ = bytes == room;  // a short read has emptied the socket; more will raise an event
+  // A short read has emptied the socket and more will raise an event; the end behind it will not.
+  readable_ = bytes == room || peer_closed_;
   return bytes;
 }
 

@@ -73,6 +73,7 @@ class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
   os::UniqueFd fd_;
   State state_ = State::kHead;
   bool readable_ = false;
+  bool peer_closed_ = false;
   bool wants_writable_ = false;
   bool keep_alive_ = true;
   bool driving_ = false;

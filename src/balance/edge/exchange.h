@@ -41,7 +41,7 @@ struct Exchange {
   bool is_head_request = false;
   Instant deadline{};
   bool tried_again = false;      // of one without a ticket: sent once more over a new connection
-  std::optional<Ticket> ticket;              // while the dispatcher has it
+  std::optional<Ticket> ticket;  // while the dispatcher has it
   UpstreamConnection* connection = nullptr;  // while a replica has it
 };
 

@@ -117,6 +117,7 @@ void UpstreamConnection::on_ready(std::uint32_t events) {
   }
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
     readable_ = true;
+    peer_closed_ |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
   }
   if (state_ == State::kSending) {
     send_rest();
@@ -159,7 +160,8 @@ UpstreamConnection::Step UpstreamConnection::read_some() {
                      : fail(stale ? Failure::kStaleConnection : Failure::kConnectionLost);
   }
   const auto bytes = static_cast<std::size_t>(got);
-  readable_ = bytes == room;  // a short read has emptied the socket; more will raise an event
+  // A short read has emptied the socket and more will raise an event; the end behind it will not.
+  readable_ = bytes == room || peer_closed_;
   if (direct) {
     whole_bytes_ += bytes;
     body_left_ -= bytes;

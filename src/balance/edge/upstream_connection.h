@@ -93,6 +93,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   State state_ = State::kIdle;
   bool connected_ = false;
   bool readable_ = false;
+  bool peer_closed_ = false;
   bool wants_writable_ = false;
   bool paused_ = false;
   bool streaming_ = false;
