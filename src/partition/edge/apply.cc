@@ -168,6 +168,11 @@ Result<ApplyReport> apply_layout(gpu::GpuDriver& driver, unsigned index, const L
   auto locked = lock_gpu(driver, index, options.state);
   SEPTET_TRY(locked);
   SEPTET_TRY(preflight(locked->state, gpu::MigMode::kDisabled));
+  if (!locked->state.instances.empty()) {
+    // Also a GPU that shall have nothing is planned: what is busy stays and is named.
+    auto plan = plan_layout(locked->state, {}, options.plan);
+    SEPTET_TRY(plan);
+  }
   return transact(driver, *locked, options.state, layout);
 }
 
