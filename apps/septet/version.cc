@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "septet_commit.h"
 #include "verbs.h"
 
 namespace septet::app {
 
-const char* commit() { return SEPTET_COMMIT; }
-
 void add_version(CLI::App& app, const Globals& /*globals*/, Action& action) {
   app.add_subcommand("version", "Print the version")->callback([&action] {
     action = [] {
-      fmt::print("septet {} ({})\n", SEPTET_VERSION, commit());
+      fmt::print("septet {}\n", SEPTET_VERSION);
       return 0;
     };
   });

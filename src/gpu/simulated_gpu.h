@@ -75,6 +75,7 @@ struct SimulatedGpu {
   bool mig_pending = false;
   bool persistence_mode = false;
   bool lost = false;
+  unsigned compute_mode = 0;  // NVML's number: 0 default, 2 prohibited, 3 exclusive process
   unsigned minor = 0;
   std::uint64_t created_gpu_instances = 0;      // over its life; seeds the UUIDs
   std::uint64_t created_compute_instances = 0;  // over its life

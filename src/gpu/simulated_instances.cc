@@ -302,6 +302,25 @@ NvmlCode destroy_compute_instance(SimulatedGpu& gpu, GpuInstanceId instance_id,
   return NvmlCode::kNotFound;
 }
 
+std::string mig_device_name(const SimulatedGpu& gpu, GpuInstanceId instance_id,
+                            ComputeInstanceId compute_id) {
+  const GpuInstance* instance = find_instance(gpu, instance_id);
+  if (instance == nullptr) {
+    return "";
+  }
+  for (const ComputeInstance& compute : instance->compute_instances) {
+    if (compute.id != compute_id) {
+      continue;
+    }
+    for (const ComputeInstanceProfile& profile : compute_profiles_of(gpu, *instance)) {
+      if (profile.id == compute.profile_id) {
+        return profile.name;
+      }
+    }
+  }
+  return "";
+}
+
 std::string broken_invariant(const SimulatedGpu& gpu) {
   if (!gpu.mig_current && !gpu.instances.empty()) {
     return "instances with MIG off";

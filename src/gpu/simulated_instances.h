@@ -33,6 +33,10 @@ NvmlCode create_compute_instance(SimulatedGpu& gpu, GpuInstanceId instance, Prof
 NvmlCode destroy_compute_instance(SimulatedGpu& gpu, GpuInstanceId instance,
                                   ComputeInstanceId compute_instance);
 
+// "1g.5gb", or "1c.2g.10gb" for a part of a GPU instance; empty where there is no such device.
+std::string mig_device_name(const SimulatedGpu& gpu, GpuInstanceId instance,
+                            ComputeInstanceId compute_instance);
+
 // No overlap, counts and engines within bounds, clients only where something is; a text says what
 // is broken, empty when all is well.
 std::string broken_invariant(const SimulatedGpu& gpu);

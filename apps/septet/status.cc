@@ -1,0 +1,128 @@
+// septet status: what runs where: every partition with its place, memory and processes.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "gpu_view.h"
+#include "output.h"
+#include "verbs.h"
+
+namespace septet::app {
+namespace {
+
+// "4242 worker, 4243 worker": those of one GPU, GPU instance or compute instance.
+std::string processes_text(const gpu::GpuState& gpu, const gpu::GpuInstance* instance,
+                           const gpu::ComputeInstance* compute) {
+  std::string text;
+  for (const gpu::GpuProcess& process : gpu.processes) {
+    const bool is_here =
+        instance == nullptr || (process.gpu_instance == instance->id &&
+                                (compute == nullptr || process.compute_instance == compute->id));
+    if (is_here) {
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", process.pid, process.name);
+    }
+  }
+  return text;
+}
+
+std::int64_t used_mib(const gpu::GpuState& gpu, const gpu::GpuInstance& instance) {
+  std::int64_t bytes = 0;
+  for (const gpu::GpuProcess& process : gpu.processes) {
+    bytes += process.gpu_instance == instance.id ? process.used_memory_bytes : 0;
+  }
+  return bytes / (1024 * 1024);
+}
+
+Json instance_row(const gpu::GpuState& gpu, const gpu::GpuInstance& instance) {
+  Json row = {
+      {"gpu", gpu.index},
+      {"gpu_instance", instance.id.value()},
+      {"compute_instance", nullptr},
+      {"profile", fmt::format("profile {}", instance.profile_id.value())},
+      {"placement", fmt::format("{}:{}", instance.placement.start, instance.placement.size)},
+      {"memory_used_mib", used_mib(gpu, instance)},
+      {"memory_total_mib", nullptr},
+      {"uuid", ""},
+      {"processes", processes_text(gpu, &instance, nullptr)}};
+  for (const gpu::GpuInstanceProfile& profile : gpu.profiles) {
+    if (profile.id == instance.profile_id) {
+      row["profile"] = profile.name;
+      row["memory_total_mib"] = profile.memory_mib;
+    }
+  }
+  return row;
+}
+
+void add_rows(Json& rows, const gpu::GpuState& gpu) {
+  if (gpu.instances.empty()) {
+    rows.push_back(
+        {{"gpu", gpu.index},
+         {"gpu_instance", nullptr},
+         {"compute_instance", nullptr},
+         {"profile", gpu.mig_current == gpu::MigMode::kEnabled ? "(no instances)" : "(whole GPU)"},
+         {"placement", ""},
+         {"memory_used_mib", gpu.memory_used_mib},
+         {"memory_total_mib", gpu.memory_total_mib},
+         {"uuid", gpu.uuid.value()},
+         {"processes", processes_text(gpu, nullptr, nullptr)}});
+  }
+  for (const gpu::GpuInstance& instance : gpu.instances) {
+    Json row = instance_row(gpu, instance);
+    if (instance.compute_instances.empty()) {
+      rows.push_back(row);
+    }
+    for (const gpu::ComputeInstance& compute : instance.compute_instances) {
+      row["compute_instance"] = compute.id.value();
+      row["uuid"] = compute.uuid.value();
+      row["processes"] = processes_text(gpu, &instance, &compute);
+      rows.push_back(row);
+    }
+  }
+}
+
+int run_status(const Globals& globals, const std::string& selector) {
+  const auto view = read_gpus(globals, selector);
+  if (!view.ok()) {
+    return fail(view.error(), globals.output);
+  }
+  Document document;
+  document.schema = "septet.status/1";
+  document.fields["driver"] = to_json(view->info);
+  document.fields["gpus"] = Json::array();
+  document.fields["partitions"] = Json::array();
+  for (const gpu::GpuState& gpu : view->gpus) {
+    document.fields["gpus"].push_back(to_json(gpu));
+    document.heading.push_back(fmt::format("GPU {}: {} ({}), MIG {}, {} / {} MiB", gpu.index,
+                                           gpu.name, gpu.pci_bus_id, mode_text(gpu),
+                                           gpu.memory_used_mib, gpu.memory_total_mib));
+    add_rows(document.fields["partitions"], gpu);
+  }
+  document.rows = "partitions";
+  document.columns = {{"gpu", "GPU", Align::kRight},
+                      {"gpu_instance", "GI", Align::kRight},
+                      {"compute_instance", "CI", Align::kRight},
+                      {"profile", "PROFILE"},
+                      {"placement", "PLACE"},
+                      {"memory_used_mib", "USED MIB", Align::kRight},
+                      {"memory_total_mib", "TOTAL MIB", Align::kRight},
+                      {"uuid", "UUID"},
+                      {"processes", "PROCESSES"}};
+  document.notes = {driver_note(view->info)};
+  print(document, globals.output);
+  return 0;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, const Globals& globals, Action& action) {
+  const auto selector = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand("status", "Show what runs where");
+  verb->add_option("gpu", *selector, "GPUs: index, UUID, PCI bus id, name; several with commas")
+      ->type_name("GPU");
+  verb->callback([&globals, &action, selector] {
+    action = [&globals, selector] { return run_status(globals, *selector); };
+  });
+}
+
+}  // namespace septet::app

@@ -1,1 +1,0 @@
-target_link_libraries(balance_test PRIVATE septet_test_support)
