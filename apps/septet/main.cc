@@ -16,6 +16,8 @@ using AddVerb = void (*)(CLI::App&, const Globals&, Action&);
 
 constexpr std::array kVerbs = {
     AddVerb{add_report},
+    AddVerb{add_balance},
+    AddVerb{add_advise},
     AddVerb{add_gpus},
     AddVerb{add_profiles},
     AddVerb{add_sim},

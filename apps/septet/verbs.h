@@ -23,6 +23,11 @@ struct Globals {
 using Action = std::function<int()>;
 
 void add_report(CLI::App& app, const Globals& globals, Action& action);
+// The commit this binary was built from, "1a2b3c4d5e" with "-dirty" behind it if there were changes.
+const char* commit();
+
+void add_balance(CLI::App& app, const Globals& globals, Action& action);
+void add_advise(CLI::App& app, const Globals& globals, Action& action);
 void add_gpus(CLI::App& app, const Globals& globals, Action& action);
 void add_profiles(CLI::App& app, const Globals& globals, Action& action);
 void add_sim(CLI::App& app, const Globals& globals, Action& action);

@@ -78,7 +78,7 @@ Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
   Model& model = models_[arrival.model.value()];
   model.busy_share +=
       kBusyShareWeight * (static_cast<double>(model.busy) / std::max(1U, up_) - model.busy_share);
-  if (hopeless()) {
+  if (hopeless(now)) {
     return {Refusal::kNoReplica, Ticket{}};
   }
   if (model.queue.size() >= options_.max_queued) {
@@ -138,7 +138,7 @@ std::optional<Dispatcher::Refused> Dispatcher::next_refused(Instant now) {
   if (queued_ == 0) {
     return std::nullopt;
   }
-  const bool none_left = hopeless();
+  const bool none_left = hopeless(now);
   for (Model& model : models_) {
     if (model.queue.empty() || (!none_left && model.queue.head().deadline > now)) {
       continue;
@@ -180,7 +180,7 @@ bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
   Model& model = models_[request.model];
   const bool again = request.repeatable && failure != Failure::kTimedOut &&
                      request.tries < options_.max_tries && request.entry.deadline > now &&
-                     retry_tokens_ >= 1 && !hopeless();
+                     retry_tokens_ >= 1 && !hopeless(now);
   if (!again) {
     free_ticket(request);
     return false;
@@ -235,6 +235,9 @@ std::optional<Instant> Dispatcher::next_deadline() const {
   for (const Replica& replica : replicas_) {
     if (replica.present && replica.health.awaits_probe()) {
       consider(replica.health.probe_at());
+    }
+    if (queued_ > 0 && up_ == 0 && replica.present && replica.health.hope_until() > Instant{}) {
+      consider(replica.health.hope_until());
     }
   }
   for (const Model& model : models_) {

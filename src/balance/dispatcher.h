@@ -186,7 +186,7 @@ class Dispatcher {
   std::optional<std::uint32_t> random_usable(const Model& model, std::uint32_t except,
                                              std::uint32_t candidates);
   bool makes_deadline(Instant now, const Model& model, Instant deadline) const;
-  bool hopeless() const;
+  bool hopeless(Instant now) const;
 
   Options options_;
   Prng prng_;
@@ -199,7 +199,6 @@ class Dispatcher {
   std::uint64_t outstanding_ = 0;
   std::uint64_t retries_ = 0;
   std::uint32_t up_ = 0;
-  std::uint32_t joining_ = 0;
   std::uint32_t next_model_ = 0;  // where next() goes on, so no model waits for another
   double retry_tokens_;
   Duration round_trip_ = microseconds(100);

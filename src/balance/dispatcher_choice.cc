@@ -23,14 +23,17 @@ constexpr std::uint32_t kNobody = ~0U;
 
 }  // namespace
 
-bool Dispatcher::hopeless() const { return up_ == 0 && joining_ == 0; }
+bool Dispatcher::hopeless(Instant now) const {
+  const auto worth_waiting = [now](const Replica& replica) {
+    return replica.present && replica.health.hopeful(now);
+  };
+  return up_ == 0 && std::none_of(replicas_.begin(), replicas_.end(), worth_waiting);
+}
 
 void Dispatcher::count_up() {
   up_ = 0;
-  joining_ = 0;
   for (const Replica& replica : replicas_) {
     up_ += replica.present && replica.health.up() ? 1 : 0;
-    joining_ += replica.present && replica.health.state() == ReplicaState::kJoining ? 1 : 0;
   }
 }
 

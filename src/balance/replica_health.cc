@@ -9,7 +9,6 @@ namespace {
 constexpr std::uint32_t kFailuresToEject = 3;
 constexpr std::uint32_t kSuccessesToForgive = 10;
 constexpr Duration kJoinBase = milliseconds(50);
-constexpr std::uint32_t kProbesToJoin = 8;  // 4.5 s
 constexpr Duration kLostBase = milliseconds(100);
 constexpr Duration kLostLongest = seconds(5);
 constexpr Duration kBadBase = seconds(1);
@@ -46,10 +45,18 @@ void ReplicaHealth::failed(Instant now, Failure failure) {
   ++failures_in_a_row_;
   const bool lost = failure == Failure::kNotConnected || failure == Failure::kConnectionLost;
   if (lost) {
+    if (up()) {
+      hope_until_ = now + kHope;
+    }
     eject(now, kLostBase, kLostLongest);
   } else if (failures_in_a_row_ >= kFailuresToEject) {
     eject(now, kBadBase, kBadLongest);
   }
+}
+
+void ReplicaHealth::drain() {
+  state_ = ReplicaState::kDraining;
+  hope_until_ = Instant{};
 }
 
 void ReplicaHealth::too_slow(Instant now) {
@@ -80,6 +87,7 @@ void ReplicaHealth::probe_succeeded() {
   if (state_ == ReplicaState::kJoining) {
     backoff_ = Duration::zero();
   }
+  hope_until_ = Instant{};
   state_ = ReplicaState::kUp;
   failures_in_a_row_ = 0;
   successes_in_a_row_ = 0;
@@ -87,9 +95,6 @@ void ReplicaHealth::probe_succeeded() {
 
 void ReplicaHealth::probe_failed(Instant now) {
   probing_ = false;
-  if (state_ == ReplicaState::kJoining && ++failures_in_a_row_ >= kProbesToJoin) {
-    state_ = ReplicaState::kEjected;
-  }
   backoff_ = backoff_ == Duration::zero() ? kJoinBase : std::min(backoff_ * 2, longest_);
   probe_at_ = now + backoff_;
 }

@@ -7,8 +7,8 @@
 //                             v                     probe failed: wait twice as long
 //                          draining (finishes what it has, then goes)
 //
-// Requests wait for a joining replica when none is up; after eight probes in vain (4.5 s) it counts
-// as ejected and they are refused.
+// While no replica is up, requests wait for one that joined or was lost less than 5 s ago (a
+// restart on the same machine takes less); after that they are refused at once.
 //
 // Owned by Dispatcher; a value. Back-off: a replica whose connection is lost is asked again after
 // 100 ms, doubled to 5 s (one that restarts on the same machine is back within that); one that
@@ -36,17 +36,20 @@ enum class Failure {
 
 class ReplicaHealth {
  public:
-  explicit ReplicaHealth(Instant now) : probe_at_(now) {}
+  explicit ReplicaHealth(Instant now) : probe_at_(now), hope_until_(now + kHope) {}
 
   ReplicaState state() const { return state_; }
   bool up() const { return state_ == ReplicaState::kUp; }
+  // Whether it is worth waiting for, and until when that may hold.
+  bool hopeful(Instant now) const { return !up() && now < hope_until_; }
+  Instant hope_until() const { return hope_until_; }
   std::uint64_t ejections() const { return ejections_; }
 
   void succeeded();
   void failed(Instant now, Failure failure);
   // The replica answers, but far slower than its peers.
   void too_slow(Instant now);
-  void drain() { state_ = ReplicaState::kDraining; }
+  void drain();
 
   // When the next probe is due; only in the states joining and ejected, and with none under way.
   bool awaits_probe() const;
@@ -56,6 +59,8 @@ class ReplicaHealth {
   void probe_failed(Instant now);
 
  private:
+  static constexpr Duration kHope = seconds(5);
+
   void eject(Instant now, Duration base, Duration longest);
 
   ReplicaState state_ = ReplicaState::kJoining;
@@ -66,6 +71,7 @@ class ReplicaHealth {
   Duration backoff_{};  // zero = the next ejection starts at its base
   Duration longest_ = seconds(1);
   Instant probe_at_;
+  Instant hope_until_;
 };
 
 }  // namespace septet::balance

@@ -93,9 +93,9 @@ inline Error make_error(ErrorKind kind, std::string message, std::string hint = 
 }  // namespace septet
 
 // Returns the error of an expression to the caller, or goes on.
-#define SEPTET_TRY(expression)                              \
-  do {                                                      \
-    if (auto septet_try = (expression); !septet_try.ok()) { \
-      return septet_try.error();                            \
-    }                                                       \
+#define SEPTET_TRY(expression)                                \
+  do {                                                        \
+    if (auto&& septet_try = (expression); !septet_try.ok()) { \
+      return septet_try.error();                              \
+    }                                                         \
   } while (false)

@@ -127,6 +127,7 @@ struct LevelResult {
   bool over_limit = false;   // the judged latency exceeds the latency limit
   bool interrupted = false;  // stopped by the user: what was measured so far
   std::vector<WindowResult> windows;
+  std::string last_failure;  // what the latest failed request met with; empty = no failure
 
   // Checks of the measurement itself.
   double in_flight_mean = 0;     // throughput x mean latency (Little); compare with the level

@@ -42,10 +42,16 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-Result<Ok> write_file(const std::string& path, const std::string& text) {
+// 0, or the errno.
+int try_write(const std::string& path, const std::string& text) {
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd.valid() || write(fd.get(), text.data(), text.size()) != ssize_t(text.size())) {
-    const int reason = errno;
+  return fd.valid() && write(fd.get(), text.data(), text.size()) == ssize_t(text.size()) ? 0
+                                                                                         : errno;
+}
+
+Result<Ok> write_file(const std::string& path, const std::string& text) {
+  const int reason = try_write(path, text);
+  if (reason != 0) {
     const bool denied = reason == EACCES || reason == EPERM || reason == EROFS;
     return make_error(denied ? ErrorKind::kPermission : ErrorKind::kFailed,
                       fmt::format("cannot write '{}' to {}: {}", text, path, strerror(reason)));
@@ -131,9 +137,18 @@ Result<CgroupMounts> use_v2(const std::string& folder) {
   }
   SEPTET_TRY(check_writable(folder));
   if (!wanted.empty()) {
-    const Result<Ok> written = write_file(folder + "/cgroup.subtree_control", wanted);
-    if (!written.ok()) {
-      return mount_error(written.error().kind, written.error().message);
+    const int reason = try_write(folder + "/cgroup.subtree_control", wanted);
+    if (reason == EBUSY) {
+      // Only a group without processes of its own hands controllers on (cgroups(7)): the top group
+      // of a container has the container's.
+      return make_error(
+          ErrorKind::kPrecondition,
+          "cannot limit processes by control groups: there are processes in " + folder,
+          "move them into a group below it, e.g. " + folder + "/init");
+    }
+    if (reason != 0) {
+      return mount_error(ErrorKind::kPermission, fmt::format("{} does not hand on '{}': {}", folder,
+                                                             wanted, strerror(reason)));
     }
   }
   return CgroupMounts{CgroupVersion::kV2, {folder}};
@@ -168,8 +183,8 @@ Result<Ok> kill_processes(const std::vector<std::string>& folders) {
     bool empty = true;
     for (const std::string& folder : folders) {
       // A dying process needs processor time: a used-up quota must not hold it up.
-      (void)write_file(folder + "/cpu.cfs_quota_us", "-1");
-      (void)write_file(folder + "/cgroup.kill", "1");
+      try_write(folder + "/cpu.cfs_quota_us", "-1");
+      try_write(folder + "/cgroup.kill", "1");
       for (const int pid : processes_in(folder)) {
         empty = false;
         kill(pid, SIGKILL);
@@ -229,9 +244,9 @@ Result<Ok> limit_memory_v1(const std::string& folder, const CgroupLimits& limits
       limits.memory_bytes > 0 ? std::to_string(limits.memory_bytes) : std::string("-1");
   // The limit with swap may never be below the one without: lift it, then set both.
   const std::string with_swap = folder + "/memory.memsw.limit_in_bytes";
-  (void)write_file(with_swap, "-1");
+  try_write(with_swap, "-1");
   SEPTET_TRY(write_file(folder + "/memory.limit_in_bytes", bytes));
-  (void)write_file(with_swap, bytes);  // absent where the kernel does not account for swap
+  try_write(with_swap, bytes);  // absent where the kernel does not account for swap
   return Ok{};
 }
 
@@ -239,7 +254,7 @@ Result<Ok> limit_memory_v2(const std::string& folder, const CgroupLimits& limits
   const bool limited = limits.memory_bytes > 0;
   SEPTET_TRY(write_file(folder + "/memory.max",
                         limited ? std::to_string(limits.memory_bytes) : std::string("max")));
-  (void)write_file(folder + "/memory.swap.max", limited ? "0" : "max");  // absent without swap
+  try_write(folder + "/memory.swap.max", limited ? "0" : "max");  // absent without swap
   return Ok{};
 }
 

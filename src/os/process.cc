@@ -344,6 +344,9 @@ std::optional<std::uint64_t> process_start_time(pid_t pid) {
   std::istringstream fields(line.substr(close + 1));
   std::string field;
   for (int number = 3; number <= 22 && fields >> field; ++number) {
+    if (number == 3 && (field == "Z" || field == "X")) {
+      return std::nullopt;  // ended, only not reaped by its parent yet
+    }
   }
   return parse_uint(field);
 }

@@ -80,7 +80,7 @@ class Process {
 };
 
 // When the process started, in clock ticks since boot; with the pid it names a process for good.
-// Empty when there is no such process.
+// Empty when there is no such process, or it has ended.
 std::optional<std::uint64_t> process_start_time(pid_t pid);
 
 // The path of the running program itself, for starting more of it.

@@ -185,8 +185,10 @@ std::vector<std::string> reasons_for(const Case& the_case, const Option& option,
   std::vector<std::pair<double, std::string>> parts = {
       {score.isolation, isolation_reason(option.technique)},
       {score.utilisation, fmt::format("uses {:.0f} % of the GPU", percent)},
-      {score.latency,
-       fmt::format("latency about {:.2g} times that of one tenant alone", option.latency_factor)},
+      {score.latency, option.latency_factor < 1.05
+                          ? std::string("latency as if alone")
+                          : fmt::format("latency about {:.2g} times that of one tenant alone",
+                                        option.latency_factor)},
       {score.cost, the_case.node.mig == MigAvailability::kOn
                        ? "little to set up: the mode is already on"
                        : "little to set up and to undo"},

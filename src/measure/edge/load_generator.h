@@ -10,15 +10,16 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "measure/infer_input.h"
 #include "measure/level_result.h"
 #include "measure/measurement_rules.h"
+#include "measure/model_description.h"
 #include "os/endpoint.h"
 
 namespace septet::measure {
@@ -31,18 +32,6 @@ struct Target {
   std::vector<std::pair<std::string, std::string>> headers;  // added to every request
 };
 
-enum class InputKind { kRandom, kZero };
-
-// What every request carries. Built once; the same bytes are sent each time, as perf_analyzer does.
-struct InputOptions {
-  InputKind kind = InputKind::kRandom;
-  int batch_size = 1;
-  std::map<std::string, std::vector<std::int64_t>> shapes;  // for inputs with variable dimensions
-  std::size_t string_length = 128;                          // of each element of a BYTES input
-  std::string string_data;                                  // non-empty: every BYTES element
-  std::uint64_t seed = 1;
-};
-
 struct GeneratorOptions {
   RequestDistribution distribution = RequestDistribution::kConstant;
   std::uint64_t seed = 1;              // of a Poisson schedule
@@ -52,14 +41,11 @@ struct GeneratorOptions {
 
 // What the server says about itself and the model.
 struct TargetDescription {
-  std::string server_name;
-  std::string server_version;
-  std::string model_version;
-  bool has_statistics = false;
-  bool has_response_cache = false;
-  bool is_sequence_model = false;
-  std::int64_t max_batch_size = 0;
+  ServerDescription server;
+  ModelDescription model;
   std::size_t request_bytes = 0;  // body of one inference request
+
+  bool has_statistics() const { return server.has_extension("statistics"); }
 };
 
 class LoadGenerator {
@@ -86,6 +72,10 @@ class LoadGenerator {
   // every 20 ms. An interrupted level returns what it has, marked. Connections are kept for the
   // next level.
   LevelResult run_level(const Level& level, const std::atomic<bool>& stop);
+  // Sends nothing more and waits for the answers in flight (at most 2 s, or until `stop`).
+  void stop_load(const std::atomic<bool>& stop);
+
+  const MeasurementRules& rules() const;
 
  private:
   class Impl;

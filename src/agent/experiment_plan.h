@@ -1,0 +1,93 @@
+// ExperimentPlan: which configurations and levels of load an experiment measures, in which order.
+//
+//   technique x replicas x concurrency; what cannot run here is left out and named with the reason
+//
+// Pure: what the machine has is an argument. Values; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace septet::agent {
+
+// Ways to share the GPU that the experiment knows how to run.
+enum class Sharing {
+  kMig,          // one partition for each replica
+  kTimeSlicing,  // all replicas on the undivided device
+  kStreams,      // one server with so many model instances on the undivided device
+};
+// "mig", "time-slicing", "streams": the words of results.csv.
+const char* to_string(Sharing sharing);
+
+// What is being experimented on.
+struct ExperimentDevice {
+  bool simulated = false;
+  bool supports_mig = false;
+  unsigned most_partitions = 0;    // of the smallest profile
+  std::string smallest_profile{};  // "1g.5gb"
+};
+
+struct ExperimentRequest {
+  std::vector<std::string> techniques{};  // as typed; empty = all that can run
+  std::vector<int> replicas{};
+  std::vector<int> concurrency{};
+  // Measure undivided techniques with the most replicas only, as the guide does.
+  bool undivided_at_most_only = false;
+};
+
+struct PlannedConfiguration {
+  Sharing sharing = Sharing::kMig;
+  int replicas = 1;
+
+  // "mig-7": folder of its perf.csv.
+  std::string name() const;
+  bool operator==(const PlannedConfiguration&) const = default;
+};
+
+struct ExperimentPlan {
+  std::vector<PlannedConfiguration> configurations;
+  std::vector<int> concurrency;
+  std::vector<std::string> notes;  // one sentence for each thing left out, or simulated
+
+  std::size_t cells() const { return configurations.size() * concurrency.size(); }
+};
+
+// kUsage: an unknown technique (names the nearest), replicas or concurrency below 1. kPrecondition:
+// nothing that was asked for can run here.
+Result<ExperimentPlan> plan_experiment(const ExperimentRequest& request,
+                                       const ExperimentDevice& device);
+
+// "1:7", "1:100:10" (begin:end:step), "1,2,4,7", "3": ascending, each once. kUsage names the text.
+Result<std::vector<int>> parse_numbers(std::string_view text, std::string_view what);
+
+// How long the rest will take, learned from what has been done.
+class TimeLeft {
+ public:
+  TimeLeft(const ExperimentPlan& plan, Duration expected_set_up, Duration expected_cell);
+
+  void set_up_done(Duration took);
+  void cell_done(Duration took);
+  // Cells that will not be measured after all.
+  void cells_skipped(std::size_t count);
+
+  Duration left() const;
+  std::size_t cells_done() const { return cells_done_; }
+  std::size_t cells() const { return cells_; }
+
+ private:
+  std::size_t set_ups_ = 0;
+  std::size_t cells_ = 0;
+  std::size_t set_ups_done_ = 0;
+  std::size_t cells_done_ = 0;
+  std::size_t cells_skipped_ = 0;
+  Duration expected_set_up_;
+  Duration expected_cell_;
+  Duration set_up_time_{};
+  Duration cell_time_{};
+};
+
+}  // namespace septet::agent

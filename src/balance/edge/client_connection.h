@@ -1,0 +1,101 @@
+// ClientConnection: one HTTP/1.1 client; takes requests apart, writes replies back.
+//
+//   head -> body (in the buffer | in a Body | chunked) -> waiting -> reply -> head | closed
+//
+// Owned by the Reactor, used by its thread. One request at a time: what a client sends meanwhile
+// stays in the socket. A client that closes its side while it waits is taken to be gone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "balance/edge/exchange.h"
+#include "balance/edge/memory.h"
+#include "balance/forwarded_head.h"
+#include "balance/route.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace septet::balance {
+
+class FanOut;
+class Reactor;
+
+class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
+ public:
+  ClientConnection(Reactor& reactor, os::UniqueFd fd);
+  ~ClientConnection() override;
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+
+  Result<Ok> begin();
+  // Closes it if it has kept us waiting too long.
+  void check_time(Instant now);
+  // Memory for the body may be had again.
+  void memory_freed();
+  // A reply of the proxy itself, in place of a replica's.
+  void answer(const OwnReply& reply);
+  void answer_error(unsigned status, std::string_view message);
+
+  void on_ready(std::uint32_t events) override;
+  void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
+  void on_reply_head(const inference::HttpHead& head) override;
+  Flow on_reply_data(std::string_view data, std::string_view wire) override;
+  void on_reply_end() override;
+  void on_no_reply(unsigned status, std::string_view message) override;
+
+ private:
+  enum class State { kHead, kBody, kChunked, kMemory, kWaiting, kReply, kClosing, kClosed };
+
+  void drive();
+  std::size_t receive(char* to, std::size_t room);
+  bool read_head();
+  bool parse_head();
+  void begin_body();
+  void place_body();
+  bool take_body();
+  bool take_chunks();
+  bool grow_chunked_body(std::size_t bytes);
+  void submit();
+  void refuse(unsigned status, std::string_view message);
+  ClientConnectionEnds ends() const;
+  void write(std::string_view head, std::string_view body);
+  bool flush();
+  void request_done();
+  void close();
+  void let_go();
+  void linger();
+  void want_writable(bool wanted);
+  std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
+
+  Reactor& reactor_;
+  os::UniqueFd fd_;
+  State state_ = State::kHead;
+  bool readable_ = false;
+  bool peer_closed_ = false;
+  bool wants_writable_ = false;
+  bool keep_alive_ = true;
+  bool driving_ = false;
+  bool reply_ended_ = false;  // all of it is written or in out_
+  Instant since_{};           // of the phase that check_time() judges
+  BufferPool::Buffer buffer_;
+  std::size_t begin_ = 0;  // of what has not been parsed
+  std::size_t end_ = 0;
+  inference::HttpHeadParser parser_;
+  inference::HttpHead head_;
+  Route route_;
+  std::optional<inference::ChunkedDecoder> chunks_;
+  std::uint64_t body_left_ = 0;
+  Body body_;
+  std::size_t body_bytes_ = 0;
+  std::size_t chunks_at_ = 0;  // where chunks are read to, behind the head
+  Exchange exchange_;
+  std::unique_ptr<FanOut> fan_out_;
+  bool streamed_chunked_ = false;
+  std::string reply_head_;  // memory kept
+  std::string out_;         // what the socket did not take
+  std::size_t out_sent_ = 0;
+};
+
+}  // namespace septet::balance

@@ -1,0 +1,48 @@
+// Exchange: one request on its way to a replica, and where its reply goes.
+//
+// Owned by its sink (a client's connection, a fan-out, a probe), which outlives it or abandons it
+// through the Reactor. Head and body stay untouched until the reply is complete, so the request can
+// be sent again to another replica.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "balance/dispatcher.h"
+#include "base/time.h"
+#include "inference/http1.h"
+
+namespace septet::balance {
+
+class UpstreamConnection;
+
+// Receives one reply: whole; or head, data..., end; or none.
+class ReplySink {
+ public:
+  virtual ~ReplySink() = default;
+  // The views live as long as the call.
+  virtual void on_whole_reply(const inference::HttpHead& head, std::string_view body) = 0;
+  virtual void on_reply_head(const inference::HttpHead& head) = 0;
+  enum class Flow { kGoOn, kPause };
+  // kPause: nothing more until UpstreamConnection::resume(). data is the decoded body, wire is the
+  // same with its chunk framing, if it has one.
+  virtual Flow on_reply_data(std::string_view data, std::string_view wire) = 0;
+  virtual void on_reply_end() = 0;
+  // No reply, or (after on_reply_head) no more of it. Status and message are for the client.
+  virtual void on_no_reply(unsigned status, std::string_view message) = 0;
+};
+
+struct Exchange {
+  explicit Exchange(ReplySink& reply_sink) : sink(&reply_sink) {}
+  ReplySink* sink;
+  std::string head;       // as sent to the replica; memory kept
+  std::string_view body;  // owned by the sink
+  bool is_head_request = false;
+  Instant deadline{};
+  bool tried_again = false;      // of one without a ticket: sent once more over a new connection
+  std::optional<Ticket> ticket;  // while the dispatcher has it
+  UpstreamConnection* connection = nullptr;  // while a replica has it
+};
+
+}  // namespace septet::balance

@@ -1,0 +1,86 @@
+#include "balance/edge/fan_out.h"
+
+#include "balance/edge/client_connection.h"
+#include "balance/edge/reactor.h"
+
+namespace septet::balance {
+
+namespace {
+
+constexpr std::size_t kMaxReplyBytes = 64ULL << 20U;
+
+}  // namespace
+
+FanOut::FanOut(Reactor& reactor, ClientConnection& client, RouteKind kind, const Exchange& request)
+    : reactor_(reactor), client_(client), kind_(kind), request_(request) {}
+
+FanOut::~FanOut() {
+  for (const std::unique_ptr<Branch>& branch : branches_) {
+    reactor_.abandon(branch->exchange);
+  }
+}
+
+void FanOut::start() {
+  const std::vector<Replica*> replicas = reactor_.replicas_up();
+  // One more than there are, so that no branch that ends at once ends the whole.
+  missing_ = replicas.size() + 1;
+  for (Replica* const replica : replicas) {
+    branches_.push_back(std::make_unique<Branch>(*this, replica->name()));
+    Exchange& exchange = branches_.back()->exchange;
+    exchange.head = request_.head;
+    exchange.body = request_.body;
+    exchange.is_head_request = request_.is_head_request;
+    exchange.deadline = request_.deadline;
+    branches_.back()->reply.replica = replica->name();
+    replica->send(exchange);
+  }
+  branch_done();
+}
+
+void FanOut::branch_done() {
+  if (--missing_ == 0) {
+    finish();
+  }
+}
+
+// The last thing done here: the client destroys this.
+void FanOut::finish() {
+  std::vector<ReplicaReply> replies;
+  for (const std::unique_ptr<Branch>& branch : branches_) {
+    replies.push_back(std::move(branch->reply));
+  }
+  MergedReply merged = merge_replies(kind_, replies);
+  if (kind_ == RouteKind::kMetrics) {
+    merged.body = reactor_.with_own_metrics(merged.body);
+  }
+  client_.answer({merged.status, merged.content_type, merged.body});
+}
+
+void FanOut::Branch::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
+  on_reply_head(head);
+  on_reply_data(body, body);
+  on_reply_end();
+}
+
+void FanOut::Branch::on_reply_head(const inference::HttpHead& head) {
+  reply.status = head.status;
+  reply.content_type = std::string(head.find("content-type").value_or("text/plain"));
+}
+
+ReplySink::Flow FanOut::Branch::on_reply_data(std::string_view data, std::string_view /*wire*/) {
+  if (reply.body.size() + data.size() <= kMaxReplyBytes) {
+    reply.body += data;
+  } else {
+    reply.status = 0;
+  }
+  return Flow::kGoOn;
+}
+
+void FanOut::Branch::on_reply_end() { fan_out.branch_done(); }
+
+void FanOut::Branch::on_no_reply(unsigned /*status*/, std::string_view /*message*/) {
+  reply.status = 0;
+  fan_out.branch_done();
+}
+
+}  // namespace septet::balance

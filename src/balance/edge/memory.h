@@ -1,0 +1,78 @@
+// The proxy's memory for bytes on their way: fixed buffers for heads, and bodies of any size.
+//
+// Owned by one Reactor and used by its thread. Freed memory is kept for the next request, so
+// nothing is allocated after warm-up; all bodies together stay under a limit.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace septet::balance {
+
+// One size for all: a head and what came with it. Last freed, first reused: it is still in cache.
+class BufferPool {
+ public:
+  explicit BufferPool(std::size_t buffer_bytes) : buffer_bytes_(buffer_bytes) {}
+  using Buffer = std::unique_ptr<char[]>;
+
+  std::size_t buffer_bytes() const { return buffer_bytes_; }
+  Buffer take();
+  void give_back(Buffer buffer) { free_.push_back(std::move(buffer)); }
+
+ private:
+  std::size_t buffer_bytes_;
+  std::vector<Buffer> free_;
+};
+
+// A whole body that outlives the buffer it came in.
+class BodyPool;
+class Body {
+ public:
+  Body() = default;
+  ~Body() { release(); }
+  Body(Body&& other) noexcept;
+  Body& operator=(Body&& other) noexcept;
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  bool valid() const { return data_ != nullptr; }
+  char* data() { return data_.get(); }
+  const char* data() const { return data_.get(); }
+  std::size_t capacity() const;
+  void release();
+
+ private:
+  friend class BodyPool;
+  BodyPool* pool_ = nullptr;
+  std::unique_ptr<char[]> data_;
+  std::size_t size_class_ = 0;
+};
+
+class BodyPool {
+ public:
+  explicit BodyPool(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // Room for so many bytes (rounded up to a power of two); invalid when the limit is reached.
+  Body take(std::size_t bytes);
+  // Whether take() could ever succeed.
+  bool fits(std::size_t bytes) const;
+  std::size_t used_bytes() const { return used_bytes_; }
+
+ private:
+  friend class Body;
+  static constexpr std::size_t kSmallestBits = 14;
+  static constexpr std::size_t kClasses = 26;
+  static std::size_t class_of(std::size_t bytes);
+  static std::size_t class_bytes(std::size_t size_class);
+  bool drop_free(std::size_t bytes);
+
+  std::size_t limit_bytes_;
+  std::size_t used_bytes_ = 0;  // handed out
+  std::size_t kept_bytes_ = 0;  // free, for reuse
+  std::array<std::vector<std::unique_ptr<char[]>>, kClasses> free_;
+};
+
+}  // namespace septet::balance

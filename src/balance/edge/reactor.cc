@@ -1,0 +1,280 @@
+#include "balance/edge/reactor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "balance/metrics_text.h"
+#include "os/endpoint.h"
+
+namespace septet::balance {
+
+namespace {
+
+constexpr std::size_t kBodyInBufferBytes = 32 * 1024;
+constexpr int kAcceptsPerRound = 64;
+constexpr Duration kSweepEvery = milliseconds(250);
+constexpr Duration kAcceptPause = milliseconds(100);
+constexpr std::size_t kMaxModels = 256;
+
+Dispatcher::Options dispatcher_options(const ProxyOptions& options) {
+  Dispatcher::Options result;
+  result.policy = options.policy;
+  result.max_queued = static_cast<std::uint32_t>(options.max_queued);
+  result.seed = options.seed;
+  return result;
+}
+
+}  // namespace
+
+Reactor::Reactor(ProxyOptions options)
+    : options_(std::move(options)),
+      buffers_(options_.max_head_bytes + kBodyInBufferBytes),
+      bodies_(options_.memory_bytes),
+      dispatcher_(dispatcher_options(options_)),
+      unknown_model_(dispatcher_.add_model()) {}
+
+Reactor::~Reactor() {
+  // Clients first: they let go of their exchanges, then nothing refers to a connection's request.
+  clients_.clear();
+  retired_.clear();
+  buried_.clear();
+  replicas_.clear();
+  for (const std::unique_ptr<Listener>& listener : listeners_) {
+    loop_.unwatch(listener->fd.get());
+    const auto index = static_cast<std::size_t>(&listener - listeners_.data());
+    if (endpoints_[index].is_unix()) {
+      ::unlink(endpoints_[index].unix_path.c_str());
+    }
+  }
+}
+
+Result<Ok> Reactor::listen() {
+  for (const os::Endpoint& endpoint : options_.listen) {
+    Result<os::UniqueFd> fd = os::listen_on(endpoint);
+    if (!fd.ok()) {
+      return fd.error();
+    }
+    os::Endpoint real = os::local_endpoint(fd->get());
+    endpoints_.push_back(endpoint.is_unix() ? endpoint : real);
+    listeners_.push_back(std::make_unique<Listener>(*this, std::move(*fd)));
+    SEPTET_TRY(loop_.watch(listeners_.back()->fd.get(), EPOLLIN, *listeners_.back()));
+  }
+  return Ok{};
+}
+
+void Reactor::run() {
+  loop_.call_after(kSweepEvery, [this] { sweep(); });
+  loop_.run();
+}
+
+void Reactor::Listener::on_ready(std::uint32_t /*events*/) { reactor.accept_from(*this); }
+
+void Reactor::accept_from(Listener& listener) {
+  for (int i = 0; i < kAcceptsPerRound; ++i) {
+    os::UniqueFd fd = os::accept_from(listener.fd.get());
+    if (!fd.valid()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        pause_accepting(listener);
+      }
+      return;
+    }
+    if (clients_.size() >= options_.max_connections) {
+      continue;  // closed
+    }
+    auto client = std::make_unique<ClientConnection>(*this, std::move(fd));
+    if (client->begin().ok()) {
+      clients_.emplace(client.get(), std::move(client));
+    }
+  }
+}
+
+// Out of descriptors: the waiting client stays in the backlog, and the loop must not spin on it.
+void Reactor::pause_accepting(Listener& listener) {
+  loop_.unwatch(listener.fd.get());
+  loop_.call_after(kAcceptPause, [this, &listener] {
+    if (!loop_.watch(listener.fd.get(), EPOLLIN, listener).ok()) {
+      pause_accepting(listener);
+    }
+  });
+}
+
+UpstreamConnection::Context Reactor::upstream_context() {
+  return {loop_, buffers_, bodies_, {options_.max_head_bytes, options_.kept_reply_bytes}};
+}
+
+std::vector<Replica*> Reactor::replicas_up() {
+  std::vector<Replica*> up;
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica && dispatcher_.view(replica->index()).state == ReplicaState::kUp) {
+      up.push_back(replica.get());
+    }
+  }
+  return up;
+}
+
+ModelIndex Reactor::add_model(std::string_view name) {
+  const ModelIndex index = dispatcher_.add_model();
+  models_.emplace(name, index);
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica) {
+      dispatcher_.set_eligible(replica->index(), index, replica->serves(name));
+    }
+  }
+  return index;
+}
+
+void Reactor::learn_model(std::string_view model) {
+  if (!model.empty() && models_.size() < kMaxModels && !models_.contains(model)) {
+    add_model(model);
+  }
+}
+
+void Reactor::submit(Exchange& exchange, std::string_view model) {
+  const auto found = models_.find(model);
+  Dispatcher::Arrival arrival;
+  arrival.model = found == models_.end() ? unknown_model_ : found->second;
+  arrival.deadline = exchange.deadline;
+  arrival.cookie = std::bit_cast<std::uint64_t>(&exchange);
+  const Dispatcher::Admission admission = dispatcher_.arrive(now(), arrival);
+  if (admission.refused) {
+    refuse(exchange, *admission.refused);
+  } else {
+    exchange.ticket = admission.ticket;
+  }
+}
+
+void Reactor::refuse(Exchange& exchange, Dispatcher::Refusal why) {
+  ++stats_.refused;
+  exchange.ticket.reset();
+  switch (why) {
+    case Dispatcher::Refusal::kQueueFull:
+      exchange.sink->on_no_reply(503, "Exceeds maximum queue size; try again later");
+      return;
+    case Dispatcher::Refusal::kDeadline:
+      exchange.sink->on_no_reply(503, "Request timeout expired");
+      return;
+    case Dispatcher::Refusal::kNoReplica:
+    case Dispatcher::Refusal::kGivenUp:
+      exchange.sink->on_no_reply(503, "no replica is ready; try again later");
+      return;
+  }
+}
+
+void Reactor::abandon(Exchange& exchange) {
+  if (exchange.ticket) {
+    static_cast<void>(dispatcher_.cancel(*exchange.ticket));
+    exchange.ticket.reset();
+  }
+  if (exchange.connection != nullptr) {
+    has_unwanted_ |= !exchange.connection->abandon();
+  }
+}
+
+void Reactor::forbid_repeat(Exchange& exchange) {
+  if (exchange.ticket) {
+    dispatcher_.forbid_repeat(*exchange.ticket);
+  }
+}
+
+void Reactor::pump() {
+  if (pumping_) {
+    return;
+  }
+  pumping_ = true;
+  if (has_unwanted_) {
+    has_unwanted_ = false;
+    for (const std::unique_ptr<Replica>& replica : replicas_) {
+      if (replica) {
+        replica->close_unwanted();
+      }
+    }
+  }
+  if (memory_released_ && !waiting_for_memory_.empty()) {
+    wake_for_memory();
+  }
+  for (bool more = true; more;) {
+    more = false;
+    while (const auto refused = dispatcher_.next_refused(now())) {
+      refuse(*std::bit_cast<Exchange*>(refused->cookie), refused->why);
+    }
+    while (const auto assignment = dispatcher_.next(now())) {
+      replicas_[assignment->replica.value()]->send(*std::bit_cast<Exchange*>(assignment->cookie));
+      more = true;  // a replica that could not be reached may leave others without hope
+    }
+  }
+  while (const auto replica = dispatcher_.next_probe(now())) {
+    replicas_[replica->value()]->probe();
+  }
+  pumping_ = false;
+  arm_timer();
+}
+
+void Reactor::wake_for_memory() {
+  memory_released_ = false;
+  // Each at most once: who is still without memory goes to the end again.
+  for (std::size_t count = waiting_for_memory_.size(); count > 0; --count) {
+    ClientConnection* const client = waiting_for_memory_.front();
+    waiting_for_memory_.pop_front();
+    client->memory_freed();
+  }
+}
+
+void Reactor::arm_timer() {
+  const std::optional<Instant> due = dispatcher_.next_deadline();
+  if (!due || (timer_.armed() && timer_.when <= *due)) {
+    return;  // a timer that comes early looks again
+  }
+  loop_.cancel(timer_);
+  timer_ = loop_.call_at(*due, [this] {
+    timer_ = {};
+    pump();
+  });
+}
+
+void Reactor::sweep() {
+  const Instant now = loop_.now();
+  std::vector<ClientConnection*> clients;
+  clients.reserve(clients_.size());
+  for (const auto& [key, client] : clients_) {
+    clients.push_back(client.get());
+  }
+  for (ClientConnection* const client : clients) {
+    client->check_time(now);
+  }
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica) {
+      replica->check_time(now);
+    }
+  }
+  pump();
+  remove_drained();
+  const auto is_old = [now](const auto& entry) { return entry.first < now; };
+  std::erase_if(retired_, is_old);
+  std::erase_if(buried_, is_old);
+  loop_.call_after(kSweepEvery, [this] { sweep(); });
+}
+
+void Reactor::retire(ClientConnection& client) {
+  std::erase(waiting_for_memory_, &client);
+  const auto found = clients_.find(&client);
+  if (found != clients_.end()) {
+    retired_.emplace_back(now(), std::move(found->second));
+    clients_.erase(found);
+  }
+}
+
+void Reactor::bury(std::unique_ptr<UpstreamConnection> connection) {
+  connection->shut();
+  buried_.emplace_back(now(), std::move(connection));
+}
+
+void Reactor::count_reply(unsigned status) {
+  stats_.replies_2xx += status / 100 == 2 ? 1 : 0;
+  stats_.replies_4xx += status / 100 == 4 ? 1 : 0;
+  stats_.replies_5xx += status / 100 == 5 ? 1 : 0;
+}
+
+}  // namespace septet::balance

@@ -1,0 +1,207 @@
+#include "balance/edge/replica.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "balance/edge/reactor.h"
+
+namespace septet::balance {
+
+namespace {
+
+constexpr Duration kProbeTimeout = seconds(2);
+constexpr std::string_view kProbeHead =
+    "GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n\r\n";
+
+const char* failure_text(Failure failure) {
+  switch (failure) {
+    case Failure::kNotConnected:
+      return "cannot be reached";
+    case Failure::kStaleConnection:
+    case Failure::kConnectionLost:
+      return "closed the connection before its reply was complete";
+    case Failure::kBadReply:
+      return "sent something that is not an HTTP reply";
+    case Failure::kTimedOut:
+      return "did not reply in time";
+  }
+  return "failed";
+}
+
+unsigned failure_status(Failure failure) {
+  switch (failure) {
+    case Failure::kNotConnected:
+    case Failure::kStaleConnection:
+    case Failure::kConnectionLost:
+      return 503;
+    case Failure::kBadReply:
+      return 502;
+    case Failure::kTimedOut:
+      return 504;
+  }
+  return 502;
+}
+
+}  // namespace
+
+Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
+    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), probe_(*this) {}
+
+Replica::~Replica() = default;
+
+bool Replica::serves(std::string_view model) const {
+  return upstream_.models.empty() || std::find(upstream_.models.begin(), upstream_.models.end(),
+                                               model) != upstream_.models.end();
+}
+
+bool Replica::quiet() const { return connections_.size() == idle_.size(); }
+
+UpstreamConnection* Replica::connect(Exchange& exchange) {
+  if (!idle_.empty()) {
+    UpstreamConnection* const connection = idle_.back();
+    idle_.pop_back();
+    return connection;
+  }
+  Result<os::UniqueFd> fd = os::start_connect(upstream_.endpoint);
+  auto connection = std::make_unique<UpstreamConnection>(reactor_.upstream_context(), *this);
+  if (!fd.ok() || !connection->adopt(std::move(*fd), upstream_.endpoint.is_unix()).ok()) {
+    no_reply(exchange, Failure::kNotConnected);
+    return nullptr;
+  }
+  connections_.push_back(std::move(connection));
+  return connections_.back().get();
+}
+
+void Replica::send(Exchange& exchange) {
+  if (UpstreamConnection* const connection = connect(exchange)) {
+    connection->start(exchange);
+  }
+}
+
+// Tells the dispatcher, and the sink unless the request is sent again.
+void Replica::no_reply(Exchange& exchange, Failure failure) {
+  exchange.connection = nullptr;
+  if (failure == Failure::kStaleConnection || failure == Failure::kConnectionLost) {
+    // The other idle ones are as old; a new connection tells how things are.
+    while (!idle_.empty()) {
+      bury(*idle_.back());
+    }
+    if (!exchange.ticket && !exchange.tried_again) {
+      exchange.tried_again = true;
+      send(exchange);
+      return;
+    }
+  }
+  if (exchange.ticket && reactor_.dispatcher().failed(reactor_.now(), *exchange.ticket, failure)) {
+    return;  // queued again
+  }
+  exchange.ticket.reset();
+  exchange.sink->on_no_reply(failure_status(failure),
+                             fmt::format("replica '{}' {}", name(), failure_text(failure)));
+}
+
+void Replica::reply_complete(UpstreamConnection& connection) {
+  Exchange* const exchange = connection.exchange();
+  if (connection.ticket()) {
+    reactor_.dispatcher().completed(reactor_.now(), *connection.ticket());
+  }
+  if (exchange != nullptr) {
+    exchange->connection = nullptr;
+    exchange->ticket.reset();
+    if (connection.streaming()) {
+      exchange->sink->on_reply_end();
+    } else {
+      exchange->sink->on_whole_reply(connection.head(), connection.body());
+    }
+  }
+  if (connection.release()) {
+    idle_.push_back(&connection);
+  } else {
+    bury(connection);
+  }
+  reactor_.pump();
+}
+
+void Replica::reply_failed(UpstreamConnection& connection, Failure failure) {
+  Exchange* const exchange = connection.exchange();
+  if (exchange != nullptr) {
+    no_reply(*exchange, failure);
+  } else if (connection.ticket()) {
+    // Nobody waits for it, so it is not sent again.
+    static_cast<void>(reactor_.dispatcher().failed(reactor_.now(), *connection.ticket(), failure));
+  }
+  bury(connection);
+  reactor_.pump();
+}
+
+void Replica::idle_connection_lost(UpstreamConnection& connection) { bury(connection); }
+
+void Replica::bury(UpstreamConnection& connection) {
+  std::erase(idle_, &connection);
+  const auto found =
+      std::find_if(connections_.begin(), connections_.end(),
+                   [&connection](const auto& own) { return own.get() == &connection; });
+  reactor_.bury(std::move(*found));
+  connections_.erase(found);
+}
+
+void Replica::close_unwanted() {
+  for (std::size_t i = connections_.size(); i-- > 0;) {
+    UpstreamConnection& connection = *connections_[i];
+    if (connection.busy() && connection.unwanted()) {
+      if (connection.ticket()) {
+        static_cast<void>(reactor_.dispatcher().failed(reactor_.now(), *connection.ticket(),
+                                                       Failure::kStaleConnection));
+      }
+      bury(connection);
+    }
+  }
+}
+
+void Replica::check_time(Instant now) {
+  for (std::size_t i = connections_.size(); i-- > 0;) {
+    // A failure takes its connection away, and may put others to work.
+    if (i < connections_.size() && connections_[i]->busy() && connections_[i]->deadline() <= now) {
+      reply_failed(*connections_[i], Failure::kTimedOut);
+    }
+  }
+}
+
+void Replica::probe() {
+  probe_.status = 0;
+  probe_.exchange.head = kProbeHead;
+  probe_.exchange.tried_again = false;
+  probe_.exchange.deadline = reactor_.now() + kProbeTimeout;
+  send(probe_.exchange);
+}
+
+void Replica::probe_ended(bool ready) {
+  Dispatcher& dispatcher = reactor_.dispatcher();
+  if (!ready) {
+    dispatcher.probe_failed(reactor_.now(), index_);
+    return;
+  }
+  dispatcher.probe_succeeded(index_);
+}
+
+void Replica::Probe::on_whole_reply(const inference::HttpHead& head, std::string_view /*body*/) {
+  status = head.status;
+  on_reply_end();
+}
+
+void Replica::Probe::on_reply_head(const inference::HttpHead& head) { status = head.status; }
+
+ReplySink::Flow Replica::Probe::on_reply_data(std::string_view /*data*/,
+                                              std::string_view /*wire*/) {
+  return Flow::kGoOn;
+}
+
+// 404: a server without the v2 health path; it answers, so it lives.
+void Replica::Probe::on_reply_end() { replica.probe_ended(status / 100 == 2 || status == 404); }
+
+void Replica::Probe::on_no_reply(unsigned /*status*/, std::string_view /*message*/) {
+  replica.probe_ended(false);
+}
+
+}  // namespace septet::balance

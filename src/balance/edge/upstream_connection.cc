@@ -1,0 +1,316 @@
+#include "balance/edge/upstream_connection.h"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "os/endpoint.h"
+
+namespace septet::balance {
+
+using inference::BodyFraming;
+using inference::HeadResult;
+
+namespace {
+
+constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+
+}  // namespace
+
+UpstreamConnection::UpstreamConnection(const Context& context, Owner& owner)
+    : context_(context), owner_(owner), parser_({context.limits.max_head_bytes, 100}) {}
+
+UpstreamConnection::~UpstreamConnection() { shut(); }
+
+void UpstreamConnection::shut() {
+  context_.loop.unwatch(fd_.get());
+  fd_.reset();
+  whole_.release();
+  if (buffer_) {
+    context_.buffers.give_back(std::move(buffer_));
+  }
+}
+
+Result<Ok> UpstreamConnection::adopt(os::UniqueFd fd, bool connected) {
+  fd_ = std::move(fd);
+  connected_ = connected;
+  wants_writable_ = !connected;
+  return context_.loop.watch(fd_.get(),
+                             kReadEvents | (wants_writable_ ? std::uint32_t{EPOLLOUT} : 0U), *this);
+}
+
+void UpstreamConnection::want_writable(bool wanted) {
+  if (wanted != wants_writable_) {
+    wants_writable_ = wanted;
+    context_.loop.change(fd_.get(), kReadEvents | (wanted ? std::uint32_t{EPOLLOUT} : 0U));
+  }
+}
+
+void UpstreamConnection::start(Exchange& exchange) {
+  exchange_ = &exchange;
+  exchange.connection = this;
+  ticket_ = exchange.ticket;
+  deadline_ = exchange.deadline;
+  to_head_ = exchange.is_head_request;
+  sent_ = 0;
+  sent_all_ = send_broke_ = streaming_ = paused_ = false;
+  state_ = connected_ ? State::kSending : State::kConnecting;
+  if (connected_) {
+    send_rest();
+    if (send_broke_) {
+      drive();
+    }
+  }
+}
+
+void UpstreamConnection::send_rest() {
+  const std::string_view head = exchange_->head;
+  const std::string_view body = exchange_->body;
+  while (sent_ < head.size() + body.size()) {
+    std::array<iovec, 2> parts{};
+    std::size_t count = 0;
+    if (sent_ < head.size()) {
+      parts[count++] = {const_cast<char*>(head.data()) + sent_, head.size() - sent_};
+    }
+    const std::size_t body_sent = sent_ > head.size() ? sent_ - head.size() : 0;
+    if (body_sent < body.size()) {
+      parts[count++] = {const_cast<char*>(body.data()) + body_sent, body.size() - body_sent};
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t written = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    if (written < 0 && errno == EAGAIN) {
+      want_writable(true);
+      return;
+    }
+    if (written < 0) {
+      want_writable(false);
+      send_broke_ = true;
+      readable_ = true;
+      state_ = State::kHead;
+      return;
+    }
+    sent_ += static_cast<std::size_t>(written);
+  }
+  want_writable(false);
+  sent_all_ = true;
+  state_ = State::kHead;
+}
+
+void UpstreamConnection::on_ready(std::uint32_t events) {
+  if (state_ == State::kIdle) {
+    owner_.idle_connection_lost(*this);  // closed, or talking out of turn
+    return;
+  }
+  if (state_ == State::kConnecting && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
+    if (os::connect_result(fd_.get()) != 0) {
+      fail(Failure::kNotConnected);
+      return;
+    }
+    connected_ = true;
+    state_ = State::kSending;
+  }
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+    readable_ = true;
+    peer_closed_ |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+  }
+  if (state_ == State::kSending) {
+    send_rest();
+  }
+  drive();
+}
+
+void UpstreamConnection::drive() {
+  if (state_ == State::kConnecting || state_ == State::kIdle) {
+    return;
+  }
+  Step step = Step::kAgain;
+  while (step == Step::kAgain && !paused_) {
+    step = read_some();
+  }
+}
+
+UpstreamConnection::Step UpstreamConnection::read_some() {
+  if (!readable_) {
+    return Step::kWait;
+  }
+  if (!buffer_) {
+    buffer_ = context_.buffers.take();
+    begin_ = end_ = 0;
+  }
+  const bool direct = state_ == State::kWholeBody && whole_.valid();
+  char* const to = direct ? whole_.data() + whole_bytes_ : buffer_.get() + end_;
+  const std::size_t room = direct ? body_left_ : context_.buffers.buffer_bytes() - end_;
+  const ssize_t got = recv(fd_.get(), to, room, 0);
+  if (got < 0 && errno == EAGAIN) {
+    readable_ = false;
+    return Step::kWait;
+  }
+  if (got <= 0) {
+    at_end_ = true;
+    const bool ends_body =
+        got == 0 && state_ == State::kStreamed && head_.framing == BodyFraming::kUntilClose;
+    const bool stale = send_broke_ && sent_ == 0;
+    return ends_body ? finish()
+                     : fail(stale ? Failure::kStaleConnection : Failure::kConnectionLost);
+  }
+  const auto bytes = static_cast<std::size_t>(got);
+  // A short read has emptied the socket and more will raise an event; the end behind it will not.
+  readable_ = bytes == room || peer_closed_;
+  if (direct) {
+    whole_bytes_ += bytes;
+    body_left_ -= bytes;
+    return body_left_ == 0 ? finish() : Step::kAgain;
+  }
+  end_ += bytes;
+  if (state_ == State::kHead || state_ == State::kSending) {
+    return parse_head();
+  }
+  return state_ == State::kWholeBody ? take_whole(buffered()) : take_streamed(buffered());
+}
+
+UpstreamConnection::Step UpstreamConnection::parse_head() {
+  for (;;) {
+    const HeadResult result = parser_.parse_response(buffered(), head_, to_head_);
+    if (result.state == HeadResult::State::kIncomplete) {
+      return end_ == context_.buffers.buffer_bytes() ? fail(Failure::kBadReply) : Step::kAgain;
+    }
+    if (result.state == HeadResult::State::kRefused || head_.status == 101) {
+      return fail(Failure::kBadReply);
+    }
+    begin_ += result.head_bytes;
+    if (head_.status >= 200) {
+      break;
+    }
+    // An interim reply is ours alone: the whole request was announced by its length.
+    if (begin_ == end_) {
+      begin_ = end_ = 0;
+      return Step::kAgain;
+    }
+  }
+  return begin_body();
+}
+
+UpstreamConnection::Step UpstreamConnection::begin_body() {
+  body_left_ = head_.framing == BodyFraming::kLength ? head_.content_length : 0;
+  whole_bytes_ = 0;
+  const std::size_t room = context_.buffers.buffer_bytes() - begin_;
+  const bool has_length =
+      head_.framing == BodyFraming::kLength || head_.framing == BodyFraming::kNone;
+  bool keep = has_length && body_left_ <= room;
+  if (has_length && !keep && body_left_ <= context_.limits.kept_reply_bytes) {
+    whole_ = context_.bodies.take(body_left_);
+    keep = whole_.valid();
+  }
+  if (keep) {
+    state_ = State::kWholeBody;
+    return take_whole(buffered());
+  }
+  state_ = State::kStreamed;
+  streaming_ = true;
+  chunks_.reset();
+  if (head_.framing == BodyFraming::kChunked) {
+    chunks_.emplace();
+  }
+  if (exchange_ == nullptr) {
+    return fail(Failure::kStaleConnection);  // nobody wants it, and it may never end
+  }
+  exchange_->sink->on_reply_head(head_);
+  return exchange_ == nullptr ? Step::kDone : take_streamed(buffered());
+}
+
+UpstreamConnection::Step UpstreamConnection::take_whole(std::string_view bytes) {
+  if (!whole_.valid()) {  // it stays in the buffer
+    if (bytes.size() < body_left_) {
+      return Step::kAgain;
+    }
+    body_view_ = bytes.substr(0, body_left_);
+    begin_ += body_view_.size();
+    body_left_ = 0;
+    return finish();
+  }
+  std::memcpy(whole_.data(), bytes.data(), bytes.size());
+  whole_bytes_ = bytes.size();
+  body_left_ -= bytes.size();
+  begin_ = end_;
+  return Step::kAgain;
+}
+
+UpstreamConnection::Step UpstreamConnection::take_streamed(std::string_view bytes) {
+  bool done = head_.framing == BodyFraming::kLength && body_left_ == 0;
+  while (!bytes.empty() && !done) {
+    std::string_view data = bytes;
+    std::string_view wire = bytes;
+    if (chunks_) {
+      const inference::ChunkedDecoder::Step step = chunks_->feed(bytes);
+      if (step.bad) {
+        return fail(Failure::kBadReply);
+      }
+      data = step.data;
+      wire = bytes.substr(0, step.consumed);
+      done = step.done;
+    } else if (head_.framing == BodyFraming::kLength) {
+      data = wire = bytes.substr(0, body_left_);
+      body_left_ -= data.size();
+      done = body_left_ == 0;
+    }
+    begin_ += wire.size();
+    bytes.remove_prefix(wire.size());
+    paused_ |= exchange_->sink->on_reply_data(data, wire) == ReplySink::Flow::kPause;
+    if (exchange_ == nullptr) {
+      return Step::kDone;  // abandoned while the client was written to
+    }
+  }
+  if (done) {
+    return finish();
+  }
+  begin_ = end_ = 0;
+  return Step::kAgain;
+}
+
+UpstreamConnection::Step UpstreamConnection::finish() {
+  if (whole_.valid()) {
+    body_view_ = {whole_.data(), whole_bytes_};
+  }
+  owner_.reply_complete(*this);
+  return Step::kDone;
+}
+
+UpstreamConnection::Step UpstreamConnection::fail(Failure failure) {
+  owner_.reply_failed(*this, failure);
+  return Step::kDone;
+}
+
+bool UpstreamConnection::abandon() {
+  const bool sent = sent_all_ && !streaming_;
+  exchange_->connection = nullptr;
+  exchange_ = nullptr;
+  unwanted_ = !sent;
+  return sent;
+}
+
+void UpstreamConnection::resume() {
+  if (paused_) {
+    paused_ = false;
+    drive();
+  }
+}
+
+bool UpstreamConnection::release() {
+  const bool clean = begin_ == end_ && !at_end_ && head_.keep_alive && sent_all_ &&
+                     head_.framing != BodyFraming::kUntilClose;
+  whole_.release();
+  context_.buffers.give_back(std::move(buffer_));
+  begin_ = end_ = 0;
+  exchange_ = nullptr;
+  ticket_.reset();
+  state_ = State::kIdle;
+  return clean;
+}
+
+}  // namespace septet::balance

@@ -1,0 +1,173 @@
+#include "balance/forwarded_head.h"
+
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace septet::balance {
+
+using inference::HttpField;
+using inference::HttpHead;
+
+namespace {
+
+void append_number(std::string& out, std::uint64_t value) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ").append(value).append("\r\n");
+}
+
+void append_length(std::string& out, std::uint64_t bytes) {
+  out += "Content-Length: ";
+  append_number(out, bytes);
+  out += "\r\n";
+}
+
+bool is_named_by(std::string_view connection, std::string_view name) {
+  for (std::string_view piece : split(connection, ',')) {
+    if (equal_ignoring_case(trim(piece), name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether a field ends at this hop, or is written anew.
+bool stays_here(std::string_view name) {
+  switch (name.size()) {
+    case 2:
+      return equal_ignoring_case(name, "te");
+    case 6:
+      return equal_ignoring_case(name, "expect");
+    case 7:
+      return equal_ignoring_case(name, "trailer") || equal_ignoring_case(name, "upgrade");
+    case 10:
+      return equal_ignoring_case(name, "connection") || equal_ignoring_case(name, "keep-alive");
+    case 14:
+      return equal_ignoring_case(name, "content-length");
+    case 16:
+      return equal_ignoring_case(name, "proxy-connection");
+    case 17:
+      return equal_ignoring_case(name, "transfer-encoding");
+    default:
+      return false;
+  }
+}
+
+void append_fields(std::string& out, const HttpHead& head) {
+  // What Connection names beyond the two usual words; rare.
+  std::string_view connection = head.find("connection").value_or("");
+  if (equal_ignoring_case(connection, "keep-alive") || equal_ignoring_case(connection, "close")) {
+    connection = {};
+  }
+  for (const HttpField& field : head.fields) {
+    if (stays_here(field.name) || (!connection.empty() && is_named_by(connection, field.name))) {
+      continue;
+    }
+    append_line(out, field.name, field.value);
+  }
+}
+
+void append_status(std::string& out, unsigned status) {
+  if (status == 200) {
+    out += "HTTP/1.1 200 OK\r\n";
+  } else {
+    inference::append_status_line(out, status);
+  }
+}
+
+void append_connection(std::string& out, ClientConnectionEnds ends) {
+  if (ends == ClientConnectionEnds::kYes) {
+    out += "Connection: close\r\n";
+  }
+}
+
+}  // namespace
+
+void append_request_head(std::string& out, const HttpHead& head,
+                         std::optional<std::uint64_t> body_bytes) {
+  out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
+  if (head.minor_version == 0 && !head.find("host")) {
+    out += "Host: localhost\r\n";
+  }
+  append_fields(out, head);
+  if (body_bytes) {
+    append_length(out, *body_bytes);
+  }
+  out += "\r\n";
+}
+
+void append_reply_head(std::string& out, const HttpHead& head, unsigned minor_version,
+                       ClientConnectionEnds ends) {
+  append_status(out, head.status);
+  append_fields(out, head);
+  switch (head.framing) {
+    case inference::BodyFraming::kLength:
+      append_length(out, head.content_length);
+      break;
+    case inference::BodyFraming::kChunked:
+      if (minor_version >= 1) {
+        out += "Transfer-Encoding: chunked\r\n";
+      }
+      break;
+    case inference::BodyFraming::kNone:
+      // The reply to HEAD keeps its length; 204 and 304 may not have one.
+      if (const auto length = head.find("content-length"); length && head.status / 100 == 2) {
+        append_line(out, "Content-Length", *length);
+      }
+      break;
+    case inference::BodyFraming::kUntilClose:
+      break;
+  }
+  append_connection(out, ends);
+  if (minor_version == 0 && ends == ClientConnectionEnds::kNo) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += "\r\n";
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 15U];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_own_reply(std::string& out, const OwnReply& reply, ClientConnectionEnds ends) {
+  append_status(out, reply.status);
+  append_line(out, "Content-Type", reply.content_type);
+  if (reply.status == 503) {
+    out += "Retry-After: 1\r\n";
+  }
+  append_length(out, reply.body.size());
+  append_connection(out, ends);
+  out += "\r\n";
+  out += reply.body;
+}
+
+void append_error_reply(std::string& out, unsigned status, std::string_view message,
+                        ClientConnectionEnds ends) {
+  std::string body = "{\"error\":";
+  append_json_string(body, message);
+  body += '}';
+  append_own_reply(out, {status, "application/json", body}, ends);
+}
+
+}  // namespace septet::balance

@@ -1,0 +1,42 @@
+// Heads as the proxy writes them: a request passed on, a reply passed back, an error of its own.
+//
+// Pure text; appended to a string whose memory is kept. Fields that belong to one connection only
+// (RFC 9110 7.6.1) are left out: Connection and what it names, Keep-Alive, Proxy-Connection, TE,
+// Trailer, Transfer-Encoding, Upgrade, Expect; lengths are written anew.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "inference/http1.h"
+
+namespace septet::balance {
+
+// The head for a replica. body_bytes: the whole body's length; nothing = the request has no body.
+void append_request_head(std::string& out, const inference::HttpHead& head,
+                         std::optional<std::uint64_t> body_bytes);
+
+enum class ClientConnectionEnds { kNo, kYes };
+
+// The head for the client, framed as the replica framed it.
+void append_reply_head(std::string& out, const inference::HttpHead& head, unsigned minor_version,
+                       ClientConnectionEnds ends);
+
+// A whole reply with the protocol's error body {"error":"text"}; 503 carries Retry-After.
+void append_error_reply(std::string& out, unsigned status, std::string_view message,
+                        ClientConnectionEnds ends);
+
+// A whole reply of the proxy itself.
+struct OwnReply {
+  unsigned status = 200;
+  std::string_view content_type = "application/json";
+  std::string_view body;
+};
+void append_own_reply(std::string& out, const OwnReply& reply, ClientConnectionEnds ends);
+
+// The text as a JSON string, quotes included.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace septet::balance

@@ -1,0 +1,2 @@
+find_package(nlohmann_json REQUIRED)
+target_link_libraries(septet_balance PUBLIC nlohmann_json::nlohmann_json)

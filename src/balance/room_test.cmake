@@ -1,0 +1,1 @@
+target_link_libraries(balance_test PRIVATE septet_test_support)

@@ -1,0 +1,53 @@
+#include "measure/edge/load_connection.h"
+
+#include <fmt/format.h>
+
+#include "measure/edge/model_query.h"
+
+namespace septet::measure {
+
+namespace {
+
+FailureKind kind_of_status(unsigned status) {
+  if (status == 503 || status == 429) {
+    return FailureKind::kRefused;
+  }
+  if (status >= 500) {
+    return FailureKind::kServer;
+  }
+  return status >= 400 ? FailureKind::kRejected : FailureKind::kProtocol;
+}
+
+}  // namespace
+
+void LoadConnection::send(Instant due) {
+  due_ = due;
+  client_.send({request_.head, request_.body, {}});
+}
+
+void LoadConnection::time_out() {
+  client_.fail(FailureKind::kTimeout,
+               fmt::format("no answer from {} in time", client_.endpoint().text()));
+}
+
+void LoadConnection::on_answered(HttpClient& client, const HttpClient::Answer& answer) {
+  if (answer.status != 200) {
+    owner_.on_failure(*this, kind_of_status(answer.status),
+                      fmt::format("{} answered {}: {}", client.endpoint().text(), answer.status,
+                                  error_text(answer.body)));
+    return;
+  }
+  AnsweredRequest request;
+  request.latency = answer.ended - due_;
+  request.sent_latency = answer.ended - answer.sent;
+  request.send = answer.send_ended - answer.sent;
+  request.receive = answer.ended - answer.first_byte;
+  owner_.on_answer(*this, request);
+}
+
+void LoadConnection::on_failed(HttpClient& /*client*/, FailureKind kind,
+                               const std::string& reason) {
+  owner_.on_failure(*this, kind, reason);
+}
+
+}  // namespace septet::measure

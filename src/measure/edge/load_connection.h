@@ -1,0 +1,60 @@
+// LoadConnection: one connection of the load, and the one request that it repeats.
+//
+// Owned by the LoadDriver; the loop's thread.
+#pragma once
+
+#include <string>
+
+#include "base/time.h"
+#include "measure/edge/http_client.h"
+#include "measure/level_recorder.h"
+
+namespace septet::measure {
+
+// The request as it goes over the wire. The body is shared by all connections and outlives them.
+struct WireRequest {
+  std::string head;  // with the endpoint's Host
+  std::string_view body;
+};
+
+class LoadConnection final : public HttpClient::Listener {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void on_answer(LoadConnection& connection, const AnsweredRequest& answer) = 0;
+    // Must not send on this connection before it returns.
+    virtual void on_failure(LoadConnection& connection, FailureKind kind,
+                            const std::string& reason) = 0;
+  };
+
+  LoadConnection(os::EventLoop& loop, const os::Endpoint& endpoint, WireRequest request,
+                 Owner& owner)
+      : client_(loop, endpoint, *this, HttpClient::BodyUse::kDiscard),
+        request_(std::move(request)),
+        owner_(owner) {}
+
+  bool busy() const { return client_.busy(); }
+  // Sends the request that was due at the instant. Not busy.
+  void send(Instant due);
+  // When the request in hand was really sent.
+  Instant sent() const { return client_.sent(); }
+  void time_out();
+  void close() { client_.close(); }
+
+  // What the owner keeps with a connection.
+  Duration back_off{};           // closed loop: pause after the next failure
+  os::EventLoop::Timer retry{};  // closed loop: armed while pausing
+  bool in_load = false;          // closed loop: belongs to the requests in flight
+
+ private:
+  void on_answered(HttpClient& client, const HttpClient::Answer& answer) override;
+  void on_failed(HttpClient& client, FailureKind kind, const std::string& reason) override;
+
+  HttpClient client_;
+  WireRequest request_;
+  Owner& owner_;
+  Instant due_{};
+};
+
+}  // namespace septet::measure

@@ -1,0 +1,353 @@
+#include "measure/edge/load_generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "inference/v2_codec.h"
+#include "measure/edge/load_driver.h"
+#include "measure/edge/model_query.h"
+#include "measure/edge/statistics_poller.h"
+#include "measure/level_recorder.h"
+#include "os/clock.h"
+
+namespace septet::measure {
+
+namespace {
+
+constexpr Duration kStopCheck = milliseconds(20);
+// How long the last statistics of a level are waited for.
+constexpr Duration kStatisticsPatience = seconds(2);
+// How long answers in flight are waited for: between open-loop levels, whose backlog would spoil
+// the next one, and at the end, so that no server has to write into a closed connection.
+constexpr Duration kBacklogPatience = seconds(10);
+constexpr Duration kLastPatience = seconds(2);
+// A count window that gets no answers ends after this many nominal windows.
+constexpr int kLongestCountWindow = 12;
+// Above this share of a core the generator may be what limits the throughput.
+constexpr double kBusyGenerator = 0.85;
+
+}  // namespace
+
+class LoadGenerator::Impl final : private LoadDriver::Observer {
+ public:
+  Impl(const Target& target, const MeasurementRules& rules, const GeneratorOptions& options,
+       TargetDescription description, std::string body, LoadDriver::Settings settings)
+      : rules_(rules),
+        options_(options),
+        description_(std::move(description)),
+        body_(std::move(body)),
+        driver_(loop_, with_body(std::move(settings)), *this),
+        poller_(loop_, {target.endpoints, target.model, target.version, target.headers}) {}
+
+  LevelResult run(const Level& level, const std::atomic<bool>& stop);
+  void drain(Duration patience, const std::atomic<bool>& stop);
+
+  const TargetDescription& description() const { return description_; }
+  const MeasurementRules& rules() const { return rules_; }
+
+  OnWindow on_window_;
+  int batch_size_ = 1;
+
+ private:
+  void on_answer(const AnsweredRequest& answer) override;
+  void on_failure(FailureKind kind, const std::string& reason) override;
+  void on_sent_late(Duration lag) override { recorder_->sent_late(lag); }
+
+  LoadDriver::Settings with_body(LoadDriver::Settings settings) {
+    for (WireRequest& request : settings.requests) {
+      request.body = body_;
+    }
+    return settings;
+  }
+
+  void start_load();
+  void start_measuring();
+  void arm_window();
+  void end_window();
+  void take_snapshot();
+  void finish(LevelVerdict verdict);
+  void leave();
+  void watch_stop(const std::atomic<bool>& stop);
+  double busy_share(const LevelResult& result) const;
+
+  os::EventLoop loop_;
+  MeasurementRules rules_;
+  GeneratorOptions options_;
+  TargetDescription description_;
+  std::string body_;
+  LoadDriver driver_;
+  StatisticsPoller poller_;
+
+  // Of the level in hand.
+  Level level_;
+  std::optional<LevelRecorder> recorder_;
+  std::vector<Duration> cpu_time_;  // at every boundary
+  os::EventLoop::Timer window_timer_;
+  os::EventLoop::Timer stop_timer_;
+  std::size_t snapshots_missing_ = 0;
+  bool finished_ = false;
+  bool interrupted_ = false;
+  LevelVerdict verdict_ = LevelVerdict::kContinue;
+  std::string last_failure_;
+};
+
+void LoadGenerator::Impl::on_answer(const AnsweredRequest& answer) {
+  recorder_->answered(answer);
+  if (rules_.requests_per_window && !finished_ && !cpu_time_.empty() &&
+      recorder_->completed_in_window() >= *rules_.requests_per_window) {
+    end_window();
+  }
+}
+
+void LoadGenerator::Impl::on_failure(FailureKind kind, const std::string& reason) {
+  recorder_->failed(kind);
+  last_failure_ = reason;
+}
+
+void LoadGenerator::Impl::start_load() {
+  switch (level_.mode) {
+    case LoadMode::kConcurrency:
+      driver_.run_closed(static_cast<std::size_t>(level_.value));
+      return;
+    case LoadMode::kRequestRate:
+      driver_.run_open(options_.distribution == RequestDistribution::kPoisson
+                           ? LoadSchedule::poisson(level_.value, options_.seed)
+                           : LoadSchedule::constant(level_.value));
+      return;
+    case LoadMode::kIntervals:
+      driver_.run_open(LoadSchedule::intervals(options_.intervals));
+      return;
+  }
+}
+
+void LoadGenerator::Impl::start_measuring() {
+  recorder_->start(os::now());
+  cpu_time_ = {os::thread_cpu_time()};
+  take_snapshot();
+  arm_window();
+}
+
+void LoadGenerator::Impl::arm_window() {
+  const Duration nominal = from_seconds(to_seconds(rules_.window) * rules_.window_stretch);
+  window_timer_ = loop_.call_after(
+      rules_.requests_per_window ? kLongestCountWindow * nominal : nominal, [this] {
+        window_timer_ = {};
+        end_window();
+      });
+}
+
+void LoadGenerator::Impl::end_window() {
+  loop_.cancel(window_timer_);
+  const LevelVerdict verdict = recorder_->end_window(os::now());
+  cpu_time_.push_back(os::thread_cpu_time());
+  take_snapshot();
+  if (on_window_) {
+    on_window_(level_, recorder_->windows());
+  }
+  if (verdict == LevelVerdict::kContinue) {
+    arm_window();
+  } else {
+    finish(verdict);
+  }
+}
+
+void LoadGenerator::Impl::take_snapshot() {
+  if (!description_.has_statistics()) {
+    return;
+  }
+  ++snapshots_missing_;
+  poller_.ask([this, boundary = recorder_->windows_closed()](const ServerStatistics* snapshot) {
+    if (snapshot != nullptr) {
+      recorder_->server_snapshot(boundary, *snapshot);
+    }
+    --snapshots_missing_;
+    if (finished_) {
+      leave();
+    }
+  });
+}
+
+// The level is decided; it ends when the last snapshot is in.
+void LoadGenerator::Impl::finish(LevelVerdict verdict) {
+  verdict_ = verdict;
+  finished_ = true;
+  window_timer_ = loop_.call_after(kStatisticsPatience, [this] {
+    window_timer_ = {};
+    snapshots_missing_ = 0;
+    leave();
+  });
+  leave();
+}
+
+void LoadGenerator::Impl::leave() {
+  if (snapshots_missing_ == 0) {
+    loop_.stop();
+  }
+}
+
+void LoadGenerator::Impl::watch_stop(const std::atomic<bool>& stop) {
+  stop_timer_ = loop_.call_after(kStopCheck, [this, &stop] {
+    if (stop.load()) {
+      interrupted_ = true;
+      finished_ = true;
+      loop_.stop();
+      return;
+    }
+    watch_stop(stop);
+  });
+}
+
+double LoadGenerator::Impl::busy_share(const LevelResult& result) const {
+  const auto merged = static_cast<std::size_t>(
+      std::count_if(result.windows.begin(), result.windows.end(),
+                    [](const WindowResult& window) { return window.merged; }));
+  const double length = to_seconds(result.measured);
+  if (merged == 0 || length <= 0 || cpu_time_.size() <= merged) {
+    return 0;
+  }
+  return to_seconds(cpu_time_.back() - cpu_time_[cpu_time_.size() - 1 - merged]) / length;
+}
+
+LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>& stop) {
+  level_ = level;
+  recorder_.emplace(level, rules_, batch_size_);
+  cpu_time_.clear();
+  snapshots_missing_ = 0;
+  finished_ = false;
+  interrupted_ = false;
+  verdict_ = LevelVerdict::kUnstable;
+  last_failure_.clear();
+  watch_stop(stop);
+  start_load();
+  os::EventLoop::Timer warm_up = loop_.call_after(rules_.warm_up, [this] { start_measuring(); });
+  loop_.run();
+
+  loop_.cancel(warm_up);
+  loop_.cancel(window_timer_);
+  loop_.cancel(stop_timer_);
+  poller_.forget();
+  if (interrupted_ && !cpu_time_.empty()) {
+    recorder_->end_window(os::now());
+    cpu_time_.push_back(os::thread_cpu_time());
+  }
+  LevelResult result = recorder_->result(verdict_);
+  result.interrupted = interrupted_;
+  result.has_response_cache = description_.model.has_response_cache;
+  result.last_failure = last_failure_;
+  result.generator_busy = busy_share(result);
+  result.generator_bound = result.generator_busy > kBusyGenerator;
+  if (level.mode != LoadMode::kConcurrency) {
+    drain(kBacklogPatience, stop);
+  }
+  return result;
+}
+
+void LoadGenerator::Impl::drain(Duration patience, const std::atomic<bool>& stop) {
+  driver_.pause();
+  bool waiting = !stop.load();
+  if (waiting) {
+    interrupted_ = false;
+    finished_ = true;
+    watch_stop(stop);
+    os::EventLoop::Timer give_up = loop_.call_after(patience, [this] { loop_.stop(); });
+    driver_.when_idle([this] { loop_.stop(); });
+    loop_.run();
+    loop_.cancel(give_up);
+    loop_.cancel(stop_timer_);
+  }
+  if (driver_.in_flight() > 0) {
+    driver_.close_all();
+  }
+}
+
+LoadGenerator::LoadGenerator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LoadGenerator::~LoadGenerator() = default;
+
+const TargetDescription& LoadGenerator::description() const { return impl_->description(); }
+
+void LoadGenerator::on_window(OnWindow callback) { impl_->on_window_ = std::move(callback); }
+
+LevelResult LoadGenerator::run_level(const Level& level, const std::atomic<bool>& stop) {
+  return impl_->run(level, stop);
+}
+
+void LoadGenerator::stop_load(const std::atomic<bool>& stop) { impl_->drain(kLastPatience, stop); }
+
+const MeasurementRules& LoadGenerator::rules() const { return impl_->rules(); }
+
+Result<std::unique_ptr<LoadGenerator>> LoadGenerator::open(const Target& target,
+                                                           const InputOptions& input,
+                                                           const MeasurementRules& rules,
+                                                           const GeneratorOptions& options) {
+  if (target.endpoints.empty() || target.model.empty()) {
+    return make_error(ErrorKind::kUsage, "no server or no model was named");
+  }
+  Target resolved = target;
+  for (os::Endpoint& endpoint : resolved.endpoints) {
+    constexpr int kConnectTimeoutMs = 5000;
+    Result<os::Endpoint> address = os::reachable_address(endpoint, kConnectTimeoutMs);
+    if (!address.ok()) {
+      return make_error(
+          address.error().kind,
+          fmt::format("nothing answers at {}: {}", endpoint.text(), address.error().message),
+          "start a server there (septet serve) or name another with -u");
+    }
+    endpoint = *address;
+  }
+  const os::Endpoint& first = resolved.endpoints.front();
+  Result<ModelDescription> model = query_model(first, target.model, target.version, target.headers);
+  if (!model.ok()) {
+    return model.error();
+  }
+  Result<ServerDescription> server = query_server(first, target.headers);
+  if (!server.ok()) {
+    return server.error();
+  }
+  Result<inference::InferRequest> request = build_request(*model, input);
+  if (!request.ok()) {
+    return request.error();
+  }
+  const inference::V2Message message = inference::write_request(*request);
+  std::string body = message.json;
+  for (const inference::Blob& tensor : message.binary) {
+    body += tensor.text();
+  }
+  LoadDriver::Settings settings;
+  settings.endpoints = resolved.endpoints;
+  settings.max_connections = options.max_connections;
+  settings.request_timeout = rules.request_timeout;
+  HeaderFields headers = target.headers;
+  headers.emplace_back("Content-Type", "application/octet-stream");
+  headers.emplace_back(inference::kJsonLengthHeader, std::to_string(message.json.size()));
+  const std::string path = model_path(target.model, target.version) + "/infer";
+  for (const os::Endpoint& endpoint : target.endpoints) {
+    settings.requests.push_back({request_head("POST", path, endpoint, headers, body.size()), {}});
+  }
+  TargetDescription description{*std::move(server), *std::move(model), body.size()};
+  auto impl = std::make_unique<Impl>(resolved, rules, options, std::move(description),
+                                     std::move(body), std::move(settings));
+  impl->batch_size_ = input.batch_size;
+  return std::unique_ptr<LoadGenerator>(new LoadGenerator(std::move(impl)));
+}
+
+void run_levels(LoadGenerator& generator, const std::vector<Level>& levels,
+                const std::atomic<bool>& stop,
+                const std::function<void(const LevelResult&)>& on_level) {
+  for (const Level& level : levels) {
+    if (stop.load()) {
+      break;
+    }
+    const LevelResult result = generator.run_level(level, stop);
+    if (!result.interrupted || result.completed > 0) {
+      on_level(result);
+    }
+    if (result.over_limit) {
+      break;
+    }
+  }
+  generator.stop_load(stop);
+}
+
+}  // namespace septet::measure

@@ -1,0 +1,36 @@
+// Builds the one request that a load generator repeats: random or zero data for every input.
+//
+// Pure: the randomness is seeded, so the same options give the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "inference/tensor.h"
+#include "measure/model_description.h"
+
+namespace septet::measure {
+
+enum class InputKind { kRandom, kZero };
+
+// What every request carries. Built once; the same bytes are sent each time, as perf_analyzer does.
+struct InputOptions {
+  InputKind kind = InputKind::kRandom;
+  int batch_size = 1;
+  std::map<std::string, std::vector<std::int64_t>> shapes;  // for inputs with variable dimensions
+  std::size_t string_length = 128;                          // of each element of a BYTES input
+  std::string string_data;                                  // non-empty: every BYTES element
+  std::uint64_t seed = 1;
+};
+
+// The request: every input that is not optional, with data; every output asked for as binary.
+// Errors (kUsage): a batch size that the model does not take, a variable dimension without a shape,
+// a shape that the model does not take, a shape for an input that does not exist, an input of a
+// type that cannot be made up.
+Result<inference::InferRequest> build_request(const ModelDescription& model,
+                                              const InputOptions& options);
+
+}  // namespace septet::measure

@@ -1,0 +1,43 @@
+// ModelDescription: what a client needs to know of a model to send it requests.
+//
+// Made from the server's metadata and configuration (edge/model_query.h). A value type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "inference/datatype.h"
+
+namespace septet::measure {
+
+struct TensorDescription {
+  std::string name;
+  inference::Datatype datatype = inference::Datatype::kInvalid;
+  inference::Shape shape;  // without the batch dimension; -1 = variable
+  std::string format;      // "FORMAT_NCHW", "FORMAT_NHWC", "FORMAT_NONE" or empty
+  bool optional = false;
+  bool is_shape_tensor = false;
+};
+
+struct ModelDescription {
+  std::string name;
+  std::string version;  // the one that answers when none is named
+  std::string platform;
+  std::int64_t max_batch_size = 0;  // 0 = the model takes no batches
+  std::vector<TensorDescription> inputs;
+  std::vector<TensorDescription> outputs;
+  bool is_sequence_model = false;
+  bool is_decoupled = false;
+  bool has_response_cache = false;
+};
+
+struct ServerDescription {
+  std::string name;
+  std::string version;
+  std::vector<std::string> extensions;
+
+  bool has_extension(const std::string& extension) const;
+};
+
+}  // namespace septet::measure
