@@ -345,9 +345,13 @@ Result<std::unique_ptr<Cgroup>> Cgroup::create(const CgroupMounts& mounts, const
   return group;
 }
 
-Cgroup::~Cgroup() {
-  (void)kill_all();
-  (void)remove_folders(folders_);
+Cgroup::~Cgroup() { (void)remove(); }
+
+Result<Ok> Cgroup::remove() {
+  SEPTET_TRY(kill_all());
+  SEPTET_TRY(remove_folders(folders_));
+  folders_.clear();
+  return Ok{};
 }
 
 std::vector<std::string> Cgroup::procs_files() const {

@@ -66,10 +66,16 @@ class Cgroup {
   // Makes a group owned by this process. The name has letters, digits, '-' and '_'.
   static Result<std::unique_ptr<Cgroup>> create(const CgroupMounts& mounts, const std::string& name,
                                                 const CgroupLimits& limits);
+  // The group of exactly this folder name, for os/lasting_cgroup.h: made, or taken over with what
+  // runs in it. Unlike create() it carries no owner, so no sweep removes it.
+  static Result<std::unique_ptr<Cgroup>> open_unowned(const CgroupMounts& mounts,
+                                                      const std::string& folder_name);
   Cgroup(const Cgroup&) = delete;
   Cgroup& operator=(const Cgroup&) = delete;
-  // Kills what is in it and removes it.
+  // Kills what is in it and removes it, unless leave() was called.
   ~Cgroup();
+  // The group and what runs in it stay when this object goes.
+  void leave() { folders_.clear(); }
 
   // For ProcessOptions::cgroup_procs_files.
   std::vector<std::string> procs_files() const;
@@ -80,6 +86,8 @@ class Cgroup {
   std::vector<int> processes() const;
   // Kills everything in it, also what is being forked meanwhile, and waits until it is empty.
   Result<Ok> kill_all();
+  // Kills and removes it now, and says when that does not work.
+  Result<Ok> remove();
 
  private:
   Cgroup(CgroupVersion version, std::vector<std::string> folders)
