@@ -1,3 +1,6 @@
-# The load generator's tests run against a simulated server.
+# The load generator's tests run against a simulated server; the image client's compare digests.
+find_package(OpenSSL REQUIRED)
 target_sources(measure_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/simulated_server.cc)
 target_include_directories(measure_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(measure_test PRIVATE OpenSSL::Crypto)
+target_compile_definitions(measure_test PRIVATE SEPTET_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
