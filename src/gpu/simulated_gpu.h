@@ -73,7 +73,7 @@ struct SimulatedGpu {
   SimulatedGpuConfig config;
   bool mig_current = false;
   bool mig_pending = false;
-  bool persistence_mode = false;
+  bool persistence_mode = true;  // as with nvidia-persistenced
   bool lost = false;
   unsigned compute_mode = 0;  // NVML's number: 0 default, 2 prohibited, 3 exclusive process
   unsigned minor = 0;
