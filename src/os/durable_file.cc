@@ -124,9 +124,18 @@ Result<AppendFile> AppendFile::open(const std::string& path) {
   return AppendFile(path, std::move(fd));
 }
 
+Result<AppendFile> AppendFile::create(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!fd.valid()) {
+    return file_error("create", path, errno);
+  }
+  return AppendFile(path, std::move(fd));
+}
+
 Result<Ok> AppendFile::append(std::string_view text) {
   SEPTET_TRY(write_all(fd_.get(), text, path_));
-  if (::fdatasync(fd_.get()) != 0) {
+  // Pipes, terminals and /dev/null have nothing to sync and say EINVAL.
+  if (::fdatasync(fd_.get()) != 0 && errno != EINVAL) {
     return file_error("sync", path_, errno);
   }
   return Ok{};

@@ -28,7 +28,10 @@ Result<Ok> remove_file(const std::string& path);
 // A file that only grows; every append is on the disk when it returns.
 class AppendFile {
  public:
+  // The file must exist.
   static Result<AppendFile> open(const std::string& path);
+  // Makes the file, or empties the one that is there; a pipe or a terminal may stand in for it.
+  static Result<AppendFile> create(const std::string& path);
   Result<Ok> append(std::string_view text);
 
  private:

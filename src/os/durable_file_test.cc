@@ -47,6 +47,30 @@ TEST_F(DurableFile, Grows) {
   EXPECT_EQ(read_whole_file(path_).value(), "a\nb\n");
 }
 
+TEST_F(DurableFile, CreatingEmptiesTheFileThatIsThere) {
+  ASSERT_TRUE(replace_file(path_, "old\n").ok());
+
+  auto file = AppendFile::create(path_);
+
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->append("new\n").ok());
+  EXPECT_EQ(read_whole_file(path_).value(), "new\n");
+}
+
+TEST_F(DurableFile, ADeviceMayStandInForAFile) {
+  auto file = AppendFile::create("/dev/null");
+
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->append("x").ok());
+}
+
+TEST_F(DurableFile, AFullDeviceIsSaid) {
+  auto file = AppendFile::create("/dev/full");
+
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(file->append("x").error().message, testing::HasSubstr("/dev/full"));
+}
+
 TEST_F(DurableFile, SaysThatThereIsNone) {
   EXPECT_EQ(read_whole_file(path_).error().kind, ErrorKind::kNotFound);
   EXPECT_TRUE(remove_file(path_).ok());
