@@ -22,6 +22,7 @@ constexpr std::array kVerbs = {
     AddVerb{add_profiles},
     AddVerb{add_sim},
     AddVerb{add_status},
+    AddVerb{add_perf},
     AddVerb{add_version},
 };
 

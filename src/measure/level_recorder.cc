@@ -62,6 +62,7 @@ LevelVerdict LevelRecorder::end_window(Instant now) {
   const double length = to_seconds(result.duration);
   result.throughput = length > 0 ? static_cast<double>(result.completed) * batch_size_ / length : 0;
   result.mean_latency_us = open_.latency.mean_ns() / 1e3;
+  result.deviation_us = open_.latency.standard_deviation_ns() / 1e3;
   result.judged_latency_us = judged_us(open_);
   closed_.push_back(std::exchange(open_, Window{}));
   window_start_ = now;

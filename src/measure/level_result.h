@@ -59,8 +59,9 @@ class FailureCounts {
 struct ServerDuration {
   std::uint64_t count = 0;
   std::uint64_t ns = 0;
-  // Mean microseconds, truncated as perf_analyzer does; 0 without a count.
-  std::uint64_t mean_us() const { return count == 0 ? 0 : ns / count / 1000; }
+  // Means, truncated as perf_analyzer does; 0 without a count.
+  std::uint64_t mean_ns() const { return count == 0 ? 0 : ns / count; }
+  std::uint64_t mean_us() const { return mean_ns() / 1000; }
   bool operator==(const ServerDuration&) const = default;
 };
 
@@ -93,6 +94,7 @@ struct WindowResult {
   std::uint64_t delayed = 0;  // open loop: sent after the instant they were due
   double throughput = 0;      // inferences per second
   double mean_latency_us = 0;
+  double deviation_us = 0;       // standard deviation of the latency
   double judged_latency_us = 0;  // the mean, or the percentile that was asked for
   bool merged = false;           // belongs to the figures of the level
 };

@@ -1,5 +1,6 @@
 #include "measure/load_schedule.h"
 
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -41,10 +42,11 @@ Duration LoadSchedule::next() {
   return from_seconds(static_cast<double>(index) / rate_);
 }
 
-std::uint64_t rate_of_intervals(const std::vector<Duration>& gaps) {
+double shown_rate(const std::vector<Duration>& gaps) {
   const Duration total = std::accumulate(gaps.begin(), gaps.end(), Duration::zero());
   CHECK(total > Duration::zero());
-  return gaps.size() * 1'000'000'000ULL / static_cast<std::uint64_t>(total.count());
+  const double exact = static_cast<double>(gaps.size()) / to_seconds(total);
+  return exact < 1 ? exact : std::floor(exact);
 }
 
 }  // namespace septet::measure

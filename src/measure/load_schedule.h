@@ -37,6 +37,7 @@ class LoadSchedule {
 };
 
 // The rate that perf_analyzer prints for a list of gaps: count x 10^9 / total, in whole numbers.
-std::uint64_t rate_of_intervals(const std::vector<Duration>& gaps);
+// Below one request per second, where that would be 0, the exact rate.
+double shown_rate(const std::vector<Duration>& gaps);
 
 }  // namespace septet::measure

@@ -61,10 +61,11 @@ TEST(LoadSchedule, IntervalsAreUsedInTurnAndRepeated) {
   EXPECT_EQ(schedule.next(), milliseconds(45));
 }
 
-TEST(RateOfIntervals, IsAWholeNumberAsPerfAnalyzerPrintsIt) {
-  EXPECT_EQ(rate_of_intervals({microseconds(20'000), microseconds(5'000), microseconds(30'000)}),
-            54U);
+TEST(ShownRate, IsAWholeNumberAsPerfAnalyzerPrintsIt) {
+  EXPECT_EQ(shown_rate({microseconds(20'000), microseconds(5'000), microseconds(30'000)}), 54);
 }
+
+TEST(ShownRate, IsExactBelowOne) { EXPECT_EQ(shown_rate({seconds(4)}), 0.25); }
 
 }  // namespace
 }  // namespace septet::measure

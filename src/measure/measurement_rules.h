@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/time.h"
 
@@ -26,9 +25,6 @@ struct Level {
   double value = 1;  // requests in flight, or requests per second
   bool operator==(const Level&) const = default;
 };
-
-// The levels begin, begin + step, ... up to end (included); at least begin.
-std::vector<Level> level_range(LoadMode mode, double begin, double end, double step);
 
 // When a level is finished. A window ends after its time or, with count windows, when enough
 // requests have been answered.

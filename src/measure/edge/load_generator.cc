@@ -332,20 +332,14 @@ Result<std::unique_ptr<LoadGenerator>> LoadGenerator::open(const Target& target,
   return std::unique_ptr<LoadGenerator>(new LoadGenerator(std::move(impl)));
 }
 
-void run_levels(LoadGenerator& generator, const std::vector<Level>& levels,
-                const std::atomic<bool>& stop,
-                const std::function<void(const LevelResult&)>& on_level) {
-  for (const Level& level : levels) {
-    if (stop.load()) {
-      break;
-    }
-    const LevelResult result = generator.run_level(level, stop);
+void run_sweep(LoadGenerator& generator, LevelSweep sweep, const std::atomic<bool>& stop,
+               const std::function<void(const LevelResult&)>& on_level) {
+  for (std::optional<Level> level = sweep.next(); level && !stop.load(); level = sweep.next()) {
+    const LevelResult result = generator.run_level(*level, stop);
     if (!result.interrupted || result.completed > 0) {
       on_level(result);
     }
-    if (result.over_limit) {
-      break;
-    }
+    sweep.finished(result);
   }
   generator.stop_load(stop);
 }

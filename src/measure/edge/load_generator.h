@@ -4,7 +4,8 @@
 // so a generator costs one core at most. It reads the model's metadata once, when it is opened.
 //
 //   auto generator = LoadGenerator::open(target, input, rules, {});
-//   run_levels(*generator, levels, stop, [&](const LevelResult& row) { ... });
+//   run_sweep(**generator, LevelSweep::linear(LoadMode::kConcurrency, 1, 16, 1), stop,
+//             [&](const LevelResult& row) { ... });
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include "base/result.h"
 #include "measure/infer_input.h"
 #include "measure/level_result.h"
+#include "measure/level_sweep.h"
 #include "measure/measurement_rules.h"
 #include "measure/model_description.h"
 #include "os/endpoint.h"
@@ -83,11 +85,10 @@ class LoadGenerator {
   std::unique_ptr<Impl> impl_;
 };
 
-// Runs the levels in order and reports each as soon as it is finished. Stops early when `stop` is
-// set, and when a level's judged latency exceeds the limit. An unstable level is reported, marked,
-// and the sweep goes on. An interrupted level is reported if it completed any request.
-void run_levels(LoadGenerator& generator, const std::vector<Level>& levels,
-                const std::atomic<bool>& stop,
-                const std::function<void(const LevelResult&)>& on_level);
+// Runs the levels of a sweep and reports each as soon as it is finished, an unstable one too. Stops
+// early when `stop` is set; an interrupted level is reported if it completed any request. Waits for
+// the answers in flight at the end.
+void run_sweep(LoadGenerator& generator, LevelSweep sweep, const std::atomic<bool>& stop,
+               const std::function<void(const LevelResult&)>& on_level);
 
 }  // namespace septet::measure

@@ -191,12 +191,12 @@ TEST_F(LoadGeneratorTest, AnUnstableLevelIsReportedAndTheSweepGoesOn) {
   const auto generator = open(server);
   std::vector<double> levels;
 
-  run_levels(*generator, level_range(LoadMode::kConcurrency, 1, 3, 1), stop_,
-             [&](const LevelResult& result) {
-               EXPECT_FALSE(result.stable);
-               EXPECT_GT(result.throughput, 0);
-               levels.push_back(result.level.value);
-             });
+  run_sweep(*generator, LevelSweep::linear(LoadMode::kConcurrency, 1, 3, 1), stop_,
+            [&](const LevelResult& result) {
+              EXPECT_FALSE(result.stable);
+              EXPECT_GT(result.throughput, 0);
+              levels.push_back(result.level.value);
+            });
 
   EXPECT_THAT(levels, testing::ElementsAre(1, 2, 3));
 }
@@ -209,8 +209,8 @@ TEST_F(LoadGeneratorTest, ASweepEndsAtTheLatencyLimit) {
   const auto generator = open(server);
   std::vector<bool> over;
 
-  run_levels(*generator, level_range(LoadMode::kConcurrency, 1, 40, 13), stop_,
-             [&](const LevelResult& result) { over.push_back(result.over_limit); });
+  run_sweep(*generator, LevelSweep::linear(LoadMode::kConcurrency, 1, 40, 13), stop_,
+            [&](const LevelResult& result) { over.push_back(result.over_limit); });
 
   EXPECT_THAT(over, testing::ElementsAre(false, true));
 }
@@ -227,8 +227,8 @@ TEST_F(LoadGeneratorTest, AStopKeepsWhatWasMeasured) {
   const auto generator = open(server);
   std::vector<LevelResult> results;
 
-  run_levels(*generator, level_range(LoadMode::kConcurrency, 1, 9, 1), stop_,
-             [&](const LevelResult& result) { results.push_back(result); });
+  run_sweep(*generator, LevelSweep::linear(LoadMode::kConcurrency, 1, 9, 1), stop_,
+            [&](const LevelResult& result) { results.push_back(result); });
 
   ASSERT_EQ(results.size(), 1U);
   EXPECT_TRUE(results[0].interrupted);

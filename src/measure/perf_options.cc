@@ -1,0 +1,254 @@
+#include "measure/perf_options.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace septet::measure {
+
+namespace {
+
+constexpr std::uint64_t kDefaultRequestCount = 50;
+
+Error usage(std::string message, std::string hint = {}) {
+  return make_error(ErrorKind::kUsage, std::move(message), std::move(hint));
+}
+
+struct Range {
+  double begin = 1;
+  double end = 1;
+  double step = 1;
+};
+
+// "START", "START:END" or "START:END:STEP".
+Result<Range> parse_range(std::string_view option, const std::string& text, bool whole_numbers) {
+  const std::vector<std::string_view> pieces = split(text, ':');
+  const Error wrong = usage(fmt::format("{} '{}' is not a range", option, text),
+                            fmt::format("write START:END:STEP with {} numbers, e.g. 1:8:1",
+                                        whole_numbers ? "whole" : "positive"));
+  if (pieces.size() > 3) {
+    return wrong;
+  }
+  std::vector<double> numbers;
+  for (const std::string_view piece : pieces) {
+    const std::optional<double> number = parse_double(piece);
+    if (!number || *number < 0 || (whole_numbers && !parse_uint(piece))) {
+      return wrong;
+    }
+    numbers.push_back(*number);
+  }
+  Range range;
+  range.begin = numbers[0];
+  range.end = numbers.size() > 1 ? numbers[1] : range.begin;
+  range.step = numbers.size() > 2 ? numbers[2] : 1;
+  if (range.begin <= 0 || range.step <= 0) {
+    return wrong;
+  }
+  return range;
+}
+
+Result<Ok> read_load(const PerfArguments& arguments, PerfPlan& plan) {
+  const int ways = (arguments.concurrency_range ? 1 : 0) + (arguments.request_rate_range ? 1 : 0) +
+                   (arguments.request_intervals ? 1 : 0);
+  if (ways > 1) {
+    return usage(
+        "only one of --concurrency-range, --request-rate-range and --request-intervals can be "
+        "used");
+  }
+  if (arguments.request_intervals) {
+    plan.mode = LoadMode::kIntervals;
+    plan.intervals_file = arguments.request_intervals;
+    return Ok{};
+  }
+  const bool open = arguments.request_rate_range.has_value();
+  plan.mode = open ? LoadMode::kRequestRate : LoadMode::kConcurrency;
+  const Result<Range> range =
+      open ? parse_range("--request-rate-range", *arguments.request_rate_range, false)
+           : parse_range("--concurrency-range", arguments.concurrency_range.value_or("1"), true);
+  if (!range.ok()) {
+    return range.error();
+  }
+  plan.begin = range->begin;
+  plan.end = range->end;
+  plan.step = range->step;
+  return Ok{};
+}
+
+Result<Ok> read_search(const PerfArguments& arguments, PerfPlan& plan) {
+  plan.binary_search = arguments.binary_search;
+  plan.rules.latency_limit =
+      milliseconds(static_cast<std::int64_t>(arguments.latency_threshold_ms));
+  if (plan.end == 0 && arguments.latency_threshold_ms == 0) {
+    return usage(
+        "a range that ends at 0 grows until the latency threshold is exceeded, and none "
+        "was given",
+        "add --latency-threshold MS");
+  }
+  if (!arguments.binary_search) {
+    return Ok{};
+  }
+  if (plan.mode == LoadMode::kIntervals) {
+    return usage("--binary-search needs a range, not --request-intervals");
+  }
+  if (plan.end == 0 || plan.end < plan.begin) {
+    return usage("--binary-search needs a range with START and END, START not above END");
+  }
+  if (arguments.latency_threshold_ms == 0) {
+    return usage("--binary-search needs a latency to search for", "add --latency-threshold MS");
+  }
+  return Ok{};
+}
+
+Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
+  const std::string protocol = to_lower(arguments.protocol);
+  if (protocol != "http" && protocol != "grpc") {
+    return usage(fmt::format("protocol '{}' is neither http nor grpc", arguments.protocol));
+  }
+  plan.grpc = protocol == "grpc";
+  if (arguments.async && arguments.sync) {
+    return usage("--async and --sync exclude each other");
+  }
+  if (arguments.streaming && !plan.grpc) {
+    return usage("--streaming needs the gRPC protocol", "add -i grpc");
+  }
+  if (arguments.streaming && arguments.sync) {
+    return usage("--streaming and --sync exclude each other");
+  }
+  plan.call_mode = arguments.streaming ? CallMode::kStreaming
+                   : arguments.async   ? CallMode::kAsync
+                                       : CallMode::kSync;
+  if (arguments.request_distribution == "poisson") {
+    plan.distribution = RequestDistribution::kPoisson;
+  } else if (arguments.request_distribution != "constant") {
+    return usage(fmt::format("request distribution '{}' is neither constant nor poisson",
+                             arguments.request_distribution));
+  }
+  for (const std::string& header : arguments.headers) {
+    const std::size_t colon = header.find(':');
+    if (colon == std::string::npos || colon == 0 ||
+        header.find_first_of("\r\n") != std::string::npos) {
+      return usage(fmt::format("header '{}' is not NAME:VALUE", header));
+    }
+    plan.headers.emplace_back(header.substr(0, colon), trim(header.substr(colon + 1)));
+  }
+  return Ok{};
+}
+
+Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
+  if (arguments.measurement_interval_ms) {
+    if (*arguments.measurement_interval_ms == 0) {
+      return usage("--measurement-interval must be above 0 ms");
+    }
+    plan.rules.window = milliseconds(static_cast<std::int64_t>(*arguments.measurement_interval_ms));
+  }
+  if (arguments.measurement_mode == "count_windows") {
+    plan.rules.requests_per_window =
+        arguments.measurement_request_count.value_or(kDefaultRequestCount);
+    if (*plan.rules.requests_per_window == 0) {
+      return usage("--measurement-request-count must be above 0");
+    }
+  } else if (arguments.measurement_mode != "time_windows") {
+    return usage(fmt::format("measurement mode '{}' is neither time_windows nor count_windows",
+                             arguments.measurement_mode));
+  }
+  if (arguments.percentile != -1) {
+    if (arguments.percentile < 1 || arguments.percentile > 99) {
+      return usage(fmt::format("--percentile {} is not within 1 to 99", arguments.percentile),
+                   "leave it out to judge by the average latency");
+    }
+    plan.rules.percentile = arguments.percentile;
+  }
+  plan.rules.stability_percent = arguments.stability_percentage.value_or(10);
+  plan.rules.max_windows = arguments.max_trials.value_or(10);
+  if (plan.rules.stability_percent <= 0 || plan.rules.max_windows < 1) {
+    return usage("--stability-percentage and --max-trials must be above 0");
+  }
+  return Ok{};
+}
+
+Result<Ok> read_shape(const std::string& text, InputOptions& input) {
+  // The last colon: input names may hold one.
+  const std::size_t colon = text.rfind(':');
+  const Error wrong =
+      usage(fmt::format("--shape '{}' is not NAME:1,2,3 with whole numbers above 0", text));
+  if (colon == std::string::npos || colon == 0) {
+    return wrong;
+  }
+  std::vector<std::int64_t> shape;
+  for (const std::string_view piece : split(std::string_view(text).substr(colon + 1), ',')) {
+    const std::optional<std::int64_t> size = parse_int(piece);
+    if (!size || *size < 1) {
+      return wrong;
+    }
+    shape.push_back(*size);
+  }
+  input.shapes[text.substr(0, colon)] = std::move(shape);
+  return Ok{};
+}
+
+Result<Ok> read_input(const PerfArguments& arguments, PerfPlan& plan) {
+  if (arguments.batch_size < 1) {
+    return usage(fmt::format("batch size {} is below 1", arguments.batch_size));
+  }
+  plan.input.batch_size = arguments.batch_size;
+  plan.input.string_length = arguments.string_length;
+  plan.input.string_data = arguments.string_data;
+  for (const std::string& word : arguments.input_data) {
+    if (word == "random" || word == "zero") {
+      plan.input.kind = word == "zero" ? InputKind::kZero : InputKind::kRandom;
+    } else {
+      plan.input_files.push_back(word);
+    }
+  }
+  for (const std::string& shape : arguments.shapes) {
+    SEPTET_TRY(read_shape(shape, plan.input));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+LevelSweep PerfPlan::sweep() const {
+  return binary_search ? LevelSweep::binary(mode, begin, end, step)
+                       : LevelSweep::linear(mode, begin, end, step);
+}
+
+Result<PerfPlan> plan_of(const PerfArguments& arguments) {
+  PerfPlan plan;
+  if (arguments.model.empty()) {
+    return usage("no model was named", "add -m MODEL");
+  }
+  SEPTET_TRY(read_load(arguments, plan));
+  SEPTET_TRY(read_search(arguments, plan));
+  SEPTET_TRY(read_calls(arguments, plan));
+  SEPTET_TRY(read_rules(arguments, plan));
+  SEPTET_TRY(read_input(arguments, plan));
+  return plan;
+}
+
+Result<std::vector<Duration>> parse_intervals(std::string_view text) {
+  std::vector<Duration> gaps;
+  Duration total{};
+  std::size_t number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++number;
+    const std::string_view word = trim(line);
+    if (word.empty()) {
+      continue;
+    }
+    const std::optional<std::uint64_t> us = parse_uint(word);
+    constexpr std::uint64_t kLongestUs = 86'400'000'000;  // a day
+    if (!us || *us > kLongestUs) {
+      return usage(fmt::format("line {} of the intervals, '{}', is not a number of microseconds",
+                               number, word));
+    }
+    gaps.push_back(microseconds(static_cast<std::int64_t>(*us)));
+    total += gaps.back();
+  }
+  if (total == Duration::zero()) {
+    return usage("the intervals hold no time", "give microseconds between requests, one a line");
+  }
+  return gaps;
+}
+
+}  // namespace septet::measure

@@ -1,0 +1,78 @@
+// perf_analyzer's command line as a plan: which levels, by which rules, against what.
+//
+// Pure: words in, a checked plan or a usage error out. Options keep perf_analyzer's names, defaults
+// and refused combinations.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "measure/infer_input.h"
+#include "measure/level_sweep.h"
+#include "measure/measurement_rules.h"
+
+namespace septet::measure {
+
+enum class CallMode { kSync, kAsync, kStreaming };
+
+// The words as given; an option that was not given is empty.
+struct PerfArguments {
+  std::string model;
+  std::string version;
+  std::vector<std::string> urls;
+  std::string protocol = "http";
+  std::vector<std::string> headers;  // "NAME:VALUE"
+
+  std::optional<std::string> concurrency_range;   // START[:END[:STEP]]
+  std::optional<std::string> request_rate_range;  // START[:END[:STEP]]
+  std::optional<std::string> request_intervals;   // a file
+  std::string request_distribution = "constant";
+  bool binary_search = false;
+  std::uint64_t latency_threshold_ms = 0;
+  bool async = false;
+  bool sync = false;
+  bool streaming = false;
+
+  std::optional<std::uint64_t> measurement_interval_ms;
+  std::string measurement_mode = "time_windows";
+  std::optional<std::uint64_t> measurement_request_count;
+  std::optional<double> stability_percentage;
+  std::optional<int> max_trials;
+  int percentile = -1;
+
+  int batch_size = 1;
+  std::vector<std::string> input_data;  // random, zero, a directory, or JSON files
+  std::vector<std::string> shapes;      // NAME:1,2,3
+  std::uint64_t string_length = 128;
+  std::string string_data;
+};
+
+struct PerfPlan {
+  LoadMode mode = LoadMode::kConcurrency;
+  double begin = 1;
+  double end = 1;  // 0 = until the latency limit is exceeded
+  double step = 1;
+  bool binary_search = false;
+  CallMode call_mode = CallMode::kSync;
+  bool grpc = false;
+  RequestDistribution distribution = RequestDistribution::kConstant;
+  std::optional<std::string> intervals_file;
+  MeasurementRules rules;
+  InputOptions input;
+  std::vector<std::string> input_files;  // directories or JSON files; empty = made up
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  LevelSweep sweep() const;
+};
+
+// The plan, or kUsage with what is wrong and how to write it.
+Result<PerfPlan> plan_of(const PerfArguments& arguments);
+
+// Gaps between requests from the text of an intervals file: microseconds, one a line.
+Result<std::vector<Duration>> parse_intervals(std::string_view text);
+
+}  // namespace septet::measure

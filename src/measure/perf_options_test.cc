@@ -1,0 +1,180 @@
+#include "measure/perf_options.h"
+
+#include <gmock/gmock.h>
+
+namespace septet::measure {
+namespace {
+
+PerfArguments model() {
+  PerfArguments arguments;
+  arguments.model = "m";
+  return arguments;
+}
+
+TEST(PerfOptions, DefaultsArePerfAnalyzers) {
+  const Result<PerfPlan> plan = plan_of(model());
+
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->mode, LoadMode::kConcurrency);
+  EXPECT_EQ(plan->begin, 1);
+  EXPECT_EQ(plan->end, 1);
+  EXPECT_EQ(plan->rules.window, milliseconds(5000));
+  EXPECT_EQ(plan->rules.stability_percent, 10);
+  EXPECT_EQ(plan->rules.max_windows, 10);
+  EXPECT_FALSE(plan->rules.percentile.has_value());
+  EXPECT_FALSE(plan->grpc);
+}
+
+TEST(PerfOptions, TheGuidesCommandIsUnderstood) {
+  PerfArguments arguments = model();
+  arguments.concurrency_range = "1:100";
+  arguments.percentile = 90;
+  arguments.measurement_interval_ms = 10'000;
+  arguments.shapes = {"data_0:3,224,224"};
+
+  const Result<PerfPlan> plan = plan_of(arguments);
+
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->end, 100);
+  EXPECT_EQ(plan->step, 1);
+  EXPECT_EQ(*plan->rules.percentile, 90);
+  EXPECT_THAT(plan->input.shapes.at("data_0"), testing::ElementsAre(3, 224, 224));
+}
+
+TEST(PerfOptions, RatesMayBeFractions) {
+  PerfArguments arguments = model();
+  arguments.request_rate_range = "0.5:2.5:0.5";
+  arguments.request_distribution = "poisson";
+
+  const Result<PerfPlan> plan = plan_of(arguments);
+
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->mode, LoadMode::kRequestRate);
+  EXPECT_EQ(plan->step, 0.5);
+  EXPECT_EQ(plan->distribution, RequestDistribution::kPoisson);
+}
+
+TEST(PerfOptions, CountWindowsHaveFiftyRequestsUnlessSaid) {
+  PerfArguments arguments = model();
+  arguments.measurement_mode = "count_windows";
+  EXPECT_EQ(plan_of(arguments)->rules.requests_per_window, 50U);
+
+  arguments.measurement_request_count = 200;
+  EXPECT_EQ(plan_of(arguments)->rules.requests_per_window, 200U);
+}
+
+TEST(PerfOptions, AHeaderIsSplitAtItsFirstColon) {
+  PerfArguments arguments = model();
+  arguments.headers = {"Authorization: Bearer a:b"};
+
+  EXPECT_THAT(plan_of(arguments)->headers,
+              testing::ElementsAre(testing::Pair("Authorization", "Bearer a:b")));
+}
+
+TEST(PerfOptions, FilesOfInputDataAreKeptApartFromMadeUpData) {
+  PerfArguments arguments = model();
+  arguments.input_data = {"zero"};
+  EXPECT_EQ(plan_of(arguments)->input.kind, InputKind::kZero);
+
+  arguments.input_data = {"a.json", "b.json"};
+  EXPECT_THAT(plan_of(arguments)->input_files, testing::ElementsAre("a.json", "b.json"));
+}
+
+struct Refused {
+  const char* name;
+  void (*change)(PerfArguments&);
+  const char* says;
+};
+
+class RefusedOptions : public testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedOptions, SayWhatIsWrong) {
+  PerfArguments arguments = model();
+  GetParam().change(arguments);
+
+  const Result<PerfPlan> plan = plan_of(arguments);
+
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(plan.error().text(), testing::HasSubstr(GetParam().says));
+}
+
+using A = PerfArguments;
+INSTANTIATE_TEST_SUITE_P(
+    PerfOptions, RefusedOptions,
+    testing::Values(
+        Refused{"no_model", [](A& a) { a.model.clear(); }, "-m MODEL"},
+        Refused{"two_ranges",
+                [](A& a) {
+                  a.concurrency_range = "1";
+                  a.request_rate_range = "1";
+                },
+                "only one of"},
+        Refused{"intervals_and_range",
+                [](A& a) {
+                  a.concurrency_range = "1";
+                  a.request_intervals = "f";
+                },
+                "only one of"},
+        Refused{"range_of_words", [](A& a) { a.concurrency_range = "a:b"; }, "not a range"},
+        Refused{"range_of_four", [](A& a) { a.concurrency_range = "1:2:3:4"; }, "not a range"},
+        Refused{"fractional_concurrency", [](A& a) { a.concurrency_range = "1.5"; }, "whole"},
+        Refused{"zero_step", [](A& a) { a.concurrency_range = "1:4:0"; }, "not a range"},
+        Refused{"negative_rate", [](A& a) { a.request_rate_range = "-5"; }, "not a range"},
+        Refused{"endless_without_limit", [](A& a) { a.concurrency_range = "1:0"; },
+                "--latency-threshold"},
+        Refused{"search_without_limit",
+                [](A& a) {
+                  a.concurrency_range = "1:8";
+                  a.binary_search = true;
+                },
+                "--latency-threshold"},
+        Refused{"search_backwards",
+                [](A& a) {
+                  a.concurrency_range = "8:1";
+                  a.binary_search = true;
+                  a.latency_threshold_ms = 5;
+                },
+                "START not above END"},
+        Refused{"search_without_end",
+                [](A& a) {
+                  a.concurrency_range = "1:0";
+                  a.binary_search = true;
+                  a.latency_threshold_ms = 5;
+                },
+                "START and END"},
+        Refused{"streaming_over_http", [](A& a) { a.streaming = true; }, "-i grpc"},
+        Refused{"sync_and_async",
+                [](A& a) {
+                  a.sync = true;
+                  a.async = true;
+                },
+                "exclude"},
+        Refused{"protocol", [](A& a) { a.protocol = "rest"; }, "neither http nor grpc"},
+        Refused{"distribution", [](A& a) { a.request_distribution = "normal"; }, "poisson"},
+        Refused{"mode", [](A& a) { a.measurement_mode = "windows"; }, "count_windows"},
+        Refused{"percentile_0", [](A& a) { a.percentile = 0; }, "1 to 99"},
+        Refused{"percentile_100", [](A& a) { a.percentile = 100; }, "1 to 99"},
+        Refused{"no_window", [](A& a) { a.measurement_interval_ms = 0; }, "above 0"},
+        Refused{"no_trials", [](A& a) { a.max_trials = 0; }, "above 0"},
+        Refused{"batch_0", [](A& a) { a.batch_size = 0; }, "below 1"},
+        Refused{"shape_without_name", [](A& a) { a.shapes = {"1,2"}; }, "NAME:1,2,3"},
+        Refused{"shape_of_words", [](A& a) { a.shapes = {"IN:a"}; }, "NAME:1,2,3"},
+        Refused{"shape_of_zero", [](A& a) { a.shapes = {"IN:0"}; }, "NAME:1,2,3"},
+        Refused{"header_without_colon", [](A& a) { a.headers = {"x"}; }, "NAME:VALUE"},
+        Refused{"header_with_line_end", [](A& a) { a.headers = {"x:a\r\nb:c"}; }, "NAME:VALUE"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ParseIntervals, ReadsMicrosecondsOneALine) {
+  EXPECT_THAT(*parse_intervals("20000\n5000\r\n\n30000"),
+              testing::ElementsAre(milliseconds(20), milliseconds(5), milliseconds(30)));
+}
+
+TEST(ParseIntervals, NamesTheLineThatIsNoNumber) {
+  EXPECT_THAT(parse_intervals("1\nx\n").error().message, testing::HasSubstr("line 2"));
+  EXPECT_FALSE(parse_intervals("0\n0\n").ok());
+  EXPECT_FALSE(parse_intervals("").ok());
+}
+
+}  // namespace
+}  // namespace septet::measure
