@@ -23,6 +23,7 @@ constexpr std::array kVerbs = {
     AddVerb{add_sim},
     AddVerb{add_status},
     AddVerb{add_perf},
+    AddVerb{add_serve},
     AddVerb{add_version},
 };
 

@@ -33,6 +33,7 @@ void add_profiles(CLI::App& app, const Globals& globals, Action& action);
 void add_sim(CLI::App& app, const Globals& globals, Action& action);
 void add_status(CLI::App& app, const Globals& globals, Action& action);
 void add_perf(CLI::App& app, const Globals& globals, Action& action);
+void add_serve(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app

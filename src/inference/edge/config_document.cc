@@ -224,6 +224,10 @@ Result<Ok> ConfigDocument::complete(const ModelSignature& signature) {
   return check_against_model(words(), signature);
 }
 
+void ConfigDocument::assume_backend(std::string_view backend) {
+  message_->set_backend(std::string(backend));
+}
+
 ModelConfig ConfigDocument::words() const { return config_words(*message_); }
 
 std::string ConfigDocument::to_json() const {

@@ -40,6 +40,9 @@ class ConfigDocument {
   // Fills in what does not need the model: backend from platform, the default instance group.
   void complete_defaults();
 
+  // For a model whose configuration names neither backend nor platform.
+  void assume_backend(std::string_view backend);
+
   ModelConfig words() const;
   // Proto field names, enums as names, 64-bit numbers as numbers: the answer of the config call.
   std::string to_json() const;

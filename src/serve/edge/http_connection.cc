@@ -1,0 +1,401 @@
+#include "serve/edge/http_connection.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "inference/json_writer.h"
+#include "inference/v2_codec.h"
+#include "os/clock.h"
+
+namespace septet::serve {
+
+using inference::BodyFraming;
+using inference::HeadResult;
+using inference::HttpHead;
+using inference::kBodyPadding;
+
+namespace {
+
+// A client that was refused may still be sending; reading on for a while lets it see the answer.
+constexpr Duration kLingerTime = seconds(2);
+constexpr std::size_t kPartsPerWrite = 64;
+
+}  // namespace
+
+HttpConnection::HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueFd fd)
+    : server_(server),
+      id_(id),
+      fd_(std::move(fd)),
+      deadline_(os::now() + server.options_.head_timeout),
+      parser_(server.options_.head_limits) {}
+
+HttpConnection::~HttpConnection() { server_.loop_.unwatch(fd_.get()); }
+
+Result<Ok> HttpConnection::start() {
+  events_ = EPOLLIN;
+  return server_.loop_.watch(fd_.get(), events_, *this);
+}
+
+void HttpConnection::set_events(std::uint32_t events) {
+  if (events != events_) {
+    events_ = events;
+    server_.loop_.change(fd_.get(), events);
+  }
+}
+
+void HttpConnection::close() {
+  if (state_ != State::kGone) {
+    state_ = State::kGone;
+    server_.loop_.unwatch(fd_.get());
+    server_.forget(*this);
+  }
+}
+
+void HttpConnection::on_ready(std::uint32_t events) {
+  switch (state_) {
+    case State::kIdle:
+    case State::kHead:
+    case State::kBody:
+    case State::kLingering:
+      read_input();
+      return;
+    case State::kBusy:
+      if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+        close();
+      } else {
+        set_events(0);  // a pipelined request, or the client's half-close: both wait
+      }
+      return;
+    case State::kWriting:
+      if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+        close();
+      } else {
+        flush();
+      }
+      return;
+    case State::kGone:
+      return;
+  }
+}
+
+void HttpConnection::read_input() {
+  if (state_ == State::kBody && !chunks_) {
+    if (read_body_directly()) {
+      dispatch();
+    }
+    return;
+  }
+  std::string& scratch = server_.scratch_;
+  const ssize_t got = ::recv(fd_.get(), scratch.data(), scratch.size(), 0);
+  if (got <= 0) {
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      close();
+    }
+    return;
+  }
+  if (state_ == State::kLingering) {
+    return;
+  }
+  const std::string_view received(scratch.data(), static_cast<std::size_t>(got));
+  if (input_.empty()) {
+    process(received);
+  } else {
+    input_.append(received);
+    const std::string input = std::exchange(input_, {});
+    process(input);
+  }
+}
+
+// Takes message after message; what is left of an unfinished one goes to input_.
+void HttpConnection::process(std::string_view input) {
+  processing_ = true;
+  bool progress = true;
+  while (progress && !input.empty()) {
+    std::size_t taken = 0;
+    switch (state_) {
+      case State::kIdle:
+      case State::kHead:
+        taken = take_head(input);
+        break;
+      case State::kBody:
+        taken = take_body(input);
+        break;
+      case State::kBusy:
+      case State::kWriting:
+      case State::kLingering:
+      case State::kGone:
+        break;
+    }
+    progress = taken > 0;
+    input.remove_prefix(taken);
+  }
+  processing_ = false;
+  if (state_ != State::kGone && state_ != State::kLingering) {
+    input_.assign(input);
+    if (input_.empty()) {
+      input_.shrink_to_fit();  // idle connections keep no buffer
+    }
+    // Most of a body is usually there by now.
+    if (state_ == State::kBody && !chunks_ && read_body_directly()) {
+      dispatch();
+    }
+  }
+}
+
+std::size_t HttpConnection::take_head(std::string_view input) {
+  if (state_ == State::kIdle) {
+    state_ = State::kHead;
+    deadline_ = server_.loop_.now() + server_.options_.head_timeout;
+  }
+  HttpHead head;
+  const HeadResult result = parser_.parse_request(input, head);
+  switch (result.state) {
+    case HeadResult::State::kIncomplete:
+      return 0;
+    case HeadResult::State::kRefused:
+      refuse(result.status, result.reason);
+      return 0;
+    case HeadResult::State::kComplete:
+      break;
+  }
+  keep_alive_ = head.keep_alive;
+  exchange_ = std::make_shared<HttpExchange>(
+      server_, id_, std::string(input.substr(0, result.head_bytes)), head, input.data());
+  body_received_ = 0;
+  chunks_.reset();
+  const HttpServerOptions& options = server_.options_;
+  if (head.framing == BodyFraming::kNone) {
+    dispatch();
+    return result.head_bytes;
+  }
+  if (head.content_length > options.max_body_bytes) {
+    refuse(400, fmt::format("request body of {} bytes is over the limit of {} bytes",
+                            head.content_length, options.max_body_bytes));
+    return 0;
+  }
+  state_ = State::kBody;
+  deadline_ = server_.loop_.now() + options.body_grace +
+              from_seconds(static_cast<double>(head.content_length) /
+                           static_cast<double>(options.body_bytes_per_second));
+  if (head.framing == BodyFraming::kChunked) {
+    chunks_.emplace();
+  }
+  buffer_ =
+      server_.pool_.take(head.content_length + kBodyPadding, server_.handler_.body_lead(head));
+  if (head.expect_continue && input.size() == result.head_bytes) {
+    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    [[maybe_unused]] const ssize_t sent =
+        ::send(fd_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
+  }
+  if (head.framing == BodyFraming::kLength && head.content_length == 0) {
+    dispatch();
+  }
+  return result.head_bytes;
+}
+
+std::size_t HttpConnection::take_body(std::string_view input) {
+  if (chunks_) {
+    return take_chunks(input);
+  }
+  const std::size_t length = exchange_->head().content_length;
+  const std::size_t taken = std::min(input.size(), length - body_received_);
+  std::memcpy(buffer_.data + body_received_, input.data(), taken);
+  body_received_ += taken;
+  if (body_received_ == length) {
+    dispatch();
+  }
+  return taken;
+}
+
+// Whether the body is complete. Reads until it is or nothing more has come.
+bool HttpConnection::read_body_directly() {
+  const std::size_t length = exchange_->head().content_length;
+  while (body_received_ < length) {
+    const ssize_t got =
+        ::recv(fd_.get(), buffer_.data + body_received_, length - body_received_, 0);
+    if (got > 0) {
+      body_received_ += static_cast<std::size_t>(got);
+      continue;
+    }
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      close();
+    }
+    return false;
+  }
+  return true;
+}
+
+bool HttpConnection::grow_body(std::size_t bytes) {
+  const std::size_t needed = body_received_ + bytes;
+  if (needed > server_.options_.max_body_bytes) {
+    refuse(400, fmt::format("request body is over the limit of {} bytes",
+                            server_.options_.max_body_bytes));
+    return false;
+  }
+  if (needed + kBodyPadding > buffer_.capacity) {
+    BufferPool::Buffer larger = server_.pool_.take(2 * needed + kBodyPadding,
+                                                   server_.handler_.body_lead(exchange_->head()));
+    std::memcpy(larger.data, buffer_.data, body_received_);
+    buffer_ = std::move(larger);
+  }
+  return true;
+}
+
+std::size_t HttpConnection::take_chunks(std::string_view input) {
+  const inference::ChunkedDecoder::Step step = chunks_->feed(input);
+  if (step.bad) {
+    refuse(400, "the chunked body is malformed");
+    return 0;
+  }
+  if (!step.data.empty()) {
+    if (!grow_body(step.data.size())) {
+      return 0;
+    }
+    std::memcpy(buffer_.data + body_received_, step.data.data(), step.data.size());
+    body_received_ += step.data.size();
+  }
+  if (step.done) {
+    dispatch();
+  }
+  return step.consumed;
+}
+
+void HttpConnection::dispatch() {
+  if (buffer_.data != nullptr) {
+    std::memset(buffer_.data + body_received_, 0, kBodyPadding);
+    exchange_->body_ = inference::Blob{{buffer_.data, body_received_}, std::move(buffer_.owner)};
+    buffer_ = {};
+  }
+  state_ = State::kBusy;
+  deadline_ = Instant::max();
+  server_.handler_.handle(exchange_);
+}
+
+void HttpConnection::refuse(unsigned status, const std::string& reason) {
+  keep_alive_ = false;
+  buffer_ = {};
+  state_ = State::kBusy;
+  respond({.status = status, .body = inference::error_json(reason), .close = true});
+}
+
+void HttpConnection::respond(HttpResponse response) {
+  if (state_ != State::kBusy) {
+    return;
+  }
+  const bool to_head = exchange_ && exchange_->head().method == "HEAD";
+  exchange_.reset();
+  keep_alive_ = keep_alive_ && !response.close && !ending_;
+  output_ = std::move(response);
+  std::size_t length = output_.body.size();
+  for (const inference::Blob& piece : output_.pieces) {
+    length += piece.size();
+  }
+  output_head_.clear();
+  inference::append_status_line(output_head_, output_.status);
+  inference::append_field(output_head_, "Content-Type", output_.content_type);
+  for (const auto& [name, value] : output_.fields) {
+    inference::append_field(output_head_, name, value);
+  }
+  inference::append_field(output_head_, "Content-Length", length);
+  if (!keep_alive_) {
+    inference::append_field(output_head_, "Connection", "close");
+  }
+  output_head_ += "\r\n";
+  output_parts_.clear();
+  next_part_ = 0;
+  const auto add = [&](const void* data, std::size_t size) {
+    if (size > 0) {
+      output_parts_.push_back({const_cast<void*>(data), size});
+    }
+  };
+  add(output_head_.data(), output_head_.size());
+  if (!to_head) {
+    add(output_.body.data(), output_.body.size());
+    for (const inference::Blob& piece : output_.pieces) {
+      add(piece.bytes.data(), piece.size());
+    }
+  }
+  state_ = State::kWriting;
+  deadline_ = os::now() + server_.options_.write_timeout;
+  flush();
+}
+
+void HttpConnection::flush() {
+  while (next_part_ < output_parts_.size()) {
+    msghdr message{};
+    message.msg_iov = output_parts_.data() + next_part_;
+    message.msg_iovlen = std::min(output_parts_.size() - next_part_, kPartsPerWrite);
+    const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EAGAIN) {
+        set_events(EPOLLOUT);
+      } else if (errno != EINTR) {
+        close();
+      } else {
+        continue;
+      }
+      return;
+    }
+    deadline_ = os::now() + server_.options_.write_timeout;
+    auto left = static_cast<std::size_t>(sent);
+    while (left > 0) {
+      iovec& part = output_parts_[next_part_];
+      const std::size_t done = std::min(left, part.iov_len);
+      part.iov_base = static_cast<char*>(part.iov_base) + done;
+      part.iov_len -= done;
+      left -= done;
+      next_part_ += part.iov_len == 0 ? 1 : 0;
+    }
+  }
+  finish_response();
+}
+
+void HttpConnection::finish_response() {
+  output_ = {};
+  output_head_ = {};
+  output_parts_ = {};
+  if (!keep_alive_) {
+    linger();
+    return;
+  }
+  state_ = State::kIdle;
+  deadline_ = os::now() + server_.options_.idle_timeout;
+  set_events(EPOLLIN);
+  if (!processing_ && !input_.empty()) {
+    const std::string input = std::exchange(input_, {});
+    process(input);
+  }
+}
+
+void HttpConnection::linger() {
+  ::shutdown(fd_.get(), SHUT_WR);
+  state_ = State::kLingering;
+  input_ = {};
+  deadline_ = os::now() + kLingerTime;
+  set_events(EPOLLIN);
+}
+
+void HttpConnection::end_when_idle() {
+  ending_ = true;
+  if (state_ == State::kIdle) {
+    close();
+  }
+}
+
+void HttpConnection::check_deadline(Instant now) {
+  if (now < deadline_) {
+    return;
+  }
+  if (state_ == State::kHead || state_ == State::kBody) {
+    exchange_.reset();
+    refuse(408, "the request did not arrive in time");
+  } else {
+    close();
+  }
+}
+
+}  // namespace septet::serve

@@ -1,0 +1,310 @@
+#include "serve/edge/http_frontend.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "inference/json_writer.h"
+
+namespace septet::serve {
+
+using inference::HttpHead;
+using inference::InferRequest;
+using inference::JsonWriter;
+using inference::kJsonLengthHeader;
+using inference::V2Message;
+using Kind = V2Path::Kind;
+
+namespace {
+
+void respond_json(HttpExchange& exchange, std::string json) {
+  exchange.respond({.body = std::move(json)});
+}
+
+void respond_empty(HttpExchange& exchange, unsigned status) {
+  exchange.respond({.status = status, .content_type = "text/plain"});
+}
+
+void respond_error(HttpExchange& exchange, unsigned status, std::string_view message) {
+  exchange.respond({.status = status, .body = inference::error_json(message)});
+}
+
+void respond_status(HttpExchange& exchange, const Status& status) {
+  respond_error(exchange, static_cast<unsigned>(http_status(status.code)), status.message);
+}
+
+void respond_outcome(HttpExchange& exchange, const Outcome<Ok>& outcome) {
+  if (outcome.ok()) {
+    respond_empty(exchange, 200);
+  } else {
+    respond_status(exchange, outcome.error());
+  }
+}
+
+void respond_infer(HttpExchange& exchange, const Outcome<inference::InferResponse>& response) {
+  if (!response.ok()) {
+    respond_status(exchange, response.error());
+    return;
+  }
+  Outcome<V2Message> message = write_response(*response);
+  if (!message.ok()) {
+    respond_status(exchange, message.error());
+    return;
+  }
+  HttpResponse answer{.body = std::move(message->json), .pieces = std::move(message->binary)};
+  if (!answer.pieces.empty()) {
+    answer.content_type = "application/octet-stream";
+    answer.fields.emplace_back(kJsonLengthHeader, fmt::to_string(answer.body.size()));
+  }
+  exchange.respond(std::move(answer));
+}
+
+void write_tensors(JsonWriter& json, const ModelConfig& config,
+                   const std::vector<inference::TensorConfig>& tensors) {
+  json.begin_array();
+  for (const inference::TensorConfig& tensor : tensors) {
+    json.begin_object().key("name").value(tensor.name);
+    json.key("datatype").value(wire_name(tensor.datatype));
+    json.key("shape").array(client_shape(config, tensor)).end_object();
+  }
+  json.end_array();
+}
+
+std::string_view text_of(const HttpExchange& exchange) {
+  return inference::Blob{exchange.body(), nullptr}.text();
+}
+
+}  // namespace
+
+std::size_t HttpFrontend::body_lead(const HttpHead& head) {
+  const auto length = head.find(kJsonLengthHeader);
+  return length ? static_cast<std::size_t>(parse_uint(*length).value_or(0)) : 0;
+}
+
+void HttpFrontend::handle(std::shared_ptr<HttpExchange> exchange) {
+  const HttpHead& head = exchange->head();
+  const std::optional<V2Path> path = parse_v2_path(head.target);
+  if (!path) {
+    respond_error(*exchange, 404, "Not Found");
+    return;
+  }
+  const std::string_view wanted = method_of(path->kind);
+  const bool known = head.method == "GET" || head.method == "POST";
+  if (wanted.empty() ? !known : head.method != wanted) {
+    respond_error(*exchange, 405, "Method Not Allowed");
+    return;
+  }
+  answer(exchange, *path);
+}
+
+void HttpFrontend::answer(const Exchange& exchange, const V2Path& path) {
+  switch (path.kind) {
+    case Kind::kInfer:
+      infer(exchange, path);
+      return;
+    case Kind::kLive:
+      respond_empty(*exchange, server_.is_live() ? 200 : 400);
+      return;
+    case Kind::kReady:
+      respond_empty(*exchange, server_.is_ready() ? 200 : 400);
+      return;
+    case Kind::kModelReady:
+      respond_empty(*exchange, server_.store().is_ready(path.model, path.version) ? 200 : 400);
+      return;
+    case Kind::kServerMetadata:
+      server_metadata(exchange);
+      return;
+    case Kind::kModelMetadata:
+      model_metadata(exchange, path);
+      return;
+    case Kind::kModelConfig:
+      model_config(exchange, path);
+      return;
+    case Kind::kModelStatistics:
+    case Kind::kAllStatistics:
+      statistics(exchange, path);
+      return;
+    case Kind::kRepositoryIndex:
+      repository_index(exchange);
+      return;
+    case Kind::kRepositoryLoad:
+      repository_load(exchange, path);
+      return;
+    case Kind::kRepositoryUnload:
+      repository_unload(exchange, path);
+      return;
+    case Kind::kSystemMemoryStatus:
+    case Kind::kSystemMemoryRegister:
+    case Kind::kSystemMemoryUnregister:
+    case Kind::kCudaMemoryStatus:
+    case Kind::kCudaMemoryRegister:
+    case Kind::kCudaMemoryUnregister:
+    case Kind::kTraceSetting:
+    case Kind::kLogging:
+    case Kind::kMetrics:
+      respond_error(*exchange, 501, "this extension is not offered by this server");
+      return;
+  }
+}
+
+void HttpFrontend::infer(const Exchange& exchange, const V2Path& path) {
+  auto request = read_infer(*exchange, path);
+  if (!request.ok()) {
+    respond_status(*exchange, request.error());
+    return;
+  }
+  request->model_name = path.model;
+  request->model_version = path.version;
+  server_.infer(std::move(*request), [exchange](const Outcome<inference::InferResponse>& response) {
+    respond_infer(*exchange, response);
+  });
+}
+
+Outcome<InferRequest> HttpFrontend::read_infer(const HttpExchange& exchange, const V2Path& path) {
+  inference::V2Body body{exchange.body(), exchange.body().size(), exchange.body_owner()};
+  if (const auto length = exchange.head().find(kJsonLengthHeader)) {
+    const auto json_bytes = parse_uint(*length);
+    if (!json_bytes || *json_bytes > body.bytes.size()) {
+      return inference::invalid_argument(
+          fmt::format("{} '{}' is not a length within the body's {} bytes", kJsonLengthHeader,
+                      *length, body.bytes.size()));
+    }
+    if (*json_bytes == 0) {
+      return read_raw(exchange, path);
+    }
+    body.json_bytes = *json_bytes;
+  }
+  return reader_.read_request(body);
+}
+
+// The whole body is the model's one input (inference protocol, 1.2).
+Outcome<InferRequest> HttpFrontend::read_raw(const HttpExchange& exchange, const V2Path& path) {
+  const auto model = server_.store().find(path.model, path.version);
+  if (!model.ok()) {
+    return model.error();
+  }
+  return raw_request((*model)->config(), {exchange.body(), exchange.body_owner()});
+}
+
+void HttpFrontend::server_metadata(const Exchange& exchange) {
+  JsonWriter json;
+  json.begin_object().key("name").value(server_.options().name);
+  json.key("version").value(server_.options().version);
+  json.key("extensions").begin_array();
+  for (const std::string& extension : server_.extensions()) {
+    json.value(extension);
+  }
+  json.end_array().end_object();
+  respond_json(*exchange, json.take());
+}
+
+void HttpFrontend::model_metadata(const Exchange& exchange, const V2Path& path) {
+  const auto model = server_.store().find(path.model, path.version);
+  if (!model.ok()) {
+    respond_status(*exchange, model.error());
+    return;
+  }
+  const ModelConfig& config = (*model)->config();
+  JsonWriter json;
+  json.begin_object().key("name").value(config.name);
+  json.key("versions").begin_array();
+  for (const std::string& version : server_.store().ready_versions(config.name)) {
+    json.value(version);
+  }
+  json.end_array();
+  json.key("platform").value(config.platform.empty() ? config.backend : config.platform);
+  json.key("inputs");
+  write_tensors(json, config, config.inputs);
+  json.key("outputs");
+  write_tensors(json, config, config.outputs);
+  json.end_object();
+  respond_json(*exchange, json.take());
+}
+
+void HttpFrontend::model_config(const Exchange& exchange, const V2Path& path) {
+  const auto model = server_.store().find(path.model, path.version);
+  if (!model.ok()) {
+    respond_status(*exchange, model.error());
+    return;
+  }
+  respond_json(*exchange, (*model)->document().to_json());
+}
+
+void HttpFrontend::statistics(const Exchange& exchange, const V2Path& path) {
+  std::vector<ModelHandle> models = server_.store().loaded();
+  if (path.kind == Kind::kModelStatistics) {
+    const auto model = server_.store().find(path.model, path.version);
+    if (!model.ok()) {
+      respond_status(*exchange, model.error());
+      return;
+    }
+    std::erase_if(models, [&](const ModelHandle& handle) {
+      return handle->config().name != path.model ||
+             (!path.version.empty() && handle->version() != (*model)->version());
+    });
+  }
+  JsonWriter json;
+  json.begin_object().key("model_stats").begin_array();
+  for (const ModelHandle& handle : models) {
+    write_statistics(json, handle->config().name, handle->version(),
+                     handle->scheduler().statistics());
+  }
+  json.end_array().end_object();
+  respond_json(*exchange, json.take());
+}
+
+void HttpFrontend::repository_index(const Exchange& exchange) {
+  bool ready_only = false;
+  if (!exchange->body().empty()) {
+    const auto body = nlohmann::json::parse(text_of(*exchange), nullptr, false);
+    if (!body.is_object() || (body.contains("ready") && !body["ready"].is_boolean())) {
+      respond_error(*exchange, 400, "the index request must be {\"ready\": true or false}");
+      return;
+    }
+    ready_only = body.value("ready", false);
+  }
+  JsonWriter json;
+  json.begin_array();
+  for (const IndexEntry& entry : server_.store().index(ready_only)) {
+    json.begin_object().key("name").value(entry.name);
+    if (!entry.version.empty()) {
+      json.key("version").value(entry.version).key("state").value(entry.state);
+      json.key("reason").value(entry.reason);
+    }
+    json.end_object();
+  }
+  json.end_array();
+  respond_json(*exchange, json.take());
+}
+
+void HttpFrontend::repository_load(const Exchange& exchange, const V2Path& path) {
+  LoadOverride override;
+  if (!exchange->body().empty()) {
+    const auto body = nlohmann::json::parse(text_of(*exchange), nullptr, false);
+    const auto parameters =
+        body.is_object() ? body.value("parameters", nlohmann::json::object()) : nlohmann::json();
+    if (!parameters.is_object()) {
+      respond_error(*exchange, 400, "the load request must be an object with 'parameters'");
+      return;
+    }
+    for (const auto& [name, value] : parameters.items()) {
+      if (name != "config" || !value.is_string()) {
+        respond_error(
+            *exchange, 400,
+            fmt::format("unsupported load parameter '{}'; only 'config' as a string", name));
+        return;
+      }
+      override.config_json = value.get<std::string>();
+    }
+  }
+  server_.load(path.model, std::move(override),
+               [exchange](const Outcome<Ok>& outcome) { respond_outcome(*exchange, outcome); });
+}
+
+void HttpFrontend::repository_unload(const Exchange& exchange, const V2Path& path) {
+  server_.unload(path.model,
+                 [exchange](const Outcome<Ok>& outcome) { respond_outcome(*exchange, outcome); });
+}
+
+}  // namespace septet::serve

@@ -1,0 +1,41 @@
+// HttpFrontend: the v2 protocol's HTTP interface in front of an InferenceServer.
+//
+// Owned by main, called by the HTTP server's loop thread only.
+#pragma once
+
+#include <string>
+
+#include "inference/v2_codec.h"
+#include "serve/edge/http_server.h"
+#include "serve/edge/inference_server.h"
+#include "serve/v2_path.h"
+
+namespace septet::serve {
+
+class HttpFrontend : public HttpHandler {
+ public:
+  explicit HttpFrontend(InferenceServer& server) : server_(server) {}
+
+  void handle(std::shared_ptr<HttpExchange> exchange) override;
+  std::size_t body_lead(const inference::HttpHead& head) override;
+
+ private:
+  using Exchange = std::shared_ptr<HttpExchange>;
+
+  void answer(const Exchange& exchange, const V2Path& path);
+  void infer(const Exchange& exchange, const V2Path& path);
+  Outcome<inference::InferRequest> read_infer(const HttpExchange& exchange, const V2Path& path);
+  Outcome<inference::InferRequest> read_raw(const HttpExchange& exchange, const V2Path& path);
+  void server_metadata(const Exchange& exchange);
+  void model_metadata(const Exchange& exchange, const V2Path& path);
+  void model_config(const Exchange& exchange, const V2Path& path);
+  void statistics(const Exchange& exchange, const V2Path& path);
+  void repository_index(const Exchange& exchange);
+  void repository_load(const Exchange& exchange, const V2Path& path);
+  void repository_unload(const Exchange& exchange, const V2Path& path);
+
+  InferenceServer& server_;
+  inference::V2Reader reader_;
+};
+
+}  // namespace septet::serve

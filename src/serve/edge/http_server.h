@@ -1,0 +1,131 @@
+// HttpServer: HTTP/1.1 over TCP and Unix sockets on an event loop.
+//
+//   listener --> connection: head -> body -> handler ...respond... -> write -> next head
+//
+// One thread runs the loop and everything here, except HttpExchange::respond, which any thread may
+// call once. Bodies are received straight into a pooled buffer, in which the byte behind the JSON
+// is aligned; responses are written from where their pieces lie. Every wait has a deadline, every
+// size a limit. A refused message closes its own connection and disturbs no other.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "inference/http1.h"
+#include "inference/tensor.h"
+#include "os/endpoint.h"
+#include "os/event_loop.h"
+#include "serve/edge/buffer_pool.h"
+
+namespace septet::serve {
+
+struct HttpServerOptions {
+  inference::HttpLimits head_limits{};
+  std::uint64_t max_body_bytes = std::uint64_t{64} << 20;
+  std::size_t max_connections = 16384;
+  Duration head_timeout = seconds(15);   // from a head's first byte to its last
+  Duration idle_timeout = seconds(600);  // between requests
+  Duration write_timeout = seconds(30);  // without progress
+  // A body must arrive within body_grace plus its size at this rate.
+  Duration body_grace = seconds(30);
+  std::uint64_t body_bytes_per_second = 64 * 1024;
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> fields{};
+  std::string body{};
+  std::vector<inference::Blob> pieces{};  // sent behind body
+  bool close = false;                     // end the connection afterwards
+};
+
+class HttpServer;
+
+// One request, from its complete body to its response.
+class HttpExchange {
+ public:
+  HttpExchange(HttpServer& server, std::uint64_t connection, std::string head_text,
+               const inference::HttpHead& head, const char* head_origin);
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+
+  const inference::HttpHead& head() const { return head_; }
+  // kBodyPadding readable bytes follow.
+  std::span<const std::byte> body() const { return body_.bytes; }
+  const std::shared_ptr<const void>& body_owner() const { return body_.owner; }
+
+  // Once, from any thread. Harmless when the client has gone.
+  void respond(HttpResponse response);
+
+ private:
+  friend class HttpConnection;
+
+  HttpServer& server_;
+  std::uint64_t connection_;
+  std::string head_text_;
+  inference::HttpHead head_;  // views into head_text_
+  inference::Blob body_;
+};
+
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  // Must not block. Whoever keeps the exchange responds.
+  virtual void handle(std::shared_ptr<HttpExchange> exchange) = 0;
+  // How many bytes of the body come before what should be aligned.
+  virtual std::size_t body_lead(const inference::HttpHead& /*head*/) { return 0; }
+};
+
+class HttpConnection;
+
+class HttpServer {
+ public:
+  // Loop and handler outlive the server; constructed in the loop's thread or before it runs.
+  HttpServer(os::EventLoop& loop, HttpHandler& handler, HttpServerOptions options = {});
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Serves what connects there too; answers the endpoint it really has. kPrecondition when it is
+  // in use.
+  Result<os::Endpoint> listen(const os::Endpoint& endpoint);
+  // Accepts no more; connections end with their present response.
+  void stop_listening();
+
+  std::size_t connection_count() const { return connections_.size(); }
+  const HttpServerOptions& options() const { return options_; }
+
+ private:
+  friend class HttpConnection;
+  friend class HttpExchange;
+
+  class Listener;
+
+  void accept_all(Listener& listener);
+  void pause_accepting();
+  void forget(HttpConnection& connection);
+  void deliver(std::uint64_t connection, HttpResponse response);
+  void sweep();
+
+  os::EventLoop& loop_;
+  HttpHandler& handler_;
+  HttpServerOptions options_;
+  BufferPool pool_;
+  std::string scratch_;  // what a connection receives before it needs memory of its own
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::uint64_t last_connection_ = 0;
+  std::unordered_map<std::uint64_t, std::unique_ptr<HttpConnection>> connections_;
+  std::vector<std::unique_ptr<HttpConnection>> dead_;  // may still be on the call stack
+  os::EventLoop::Timer sweep_timer_;
+  os::EventLoop::Timer accept_timer_;
+  bool listening_ = true;
+  std::shared_ptr<bool> alive_;  // tells a posted response that the server is gone
+  std::thread::id loop_thread_;
+};
+
+}  // namespace septet::serve

@@ -1,0 +1,119 @@
+#include "serve/edge/model_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "serve/model_versions.h"
+
+namespace septet::serve {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Far above any real file of its kind; a guard against a repository that points at a device.
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{16} << 20;
+
+std::vector<std::int64_t> list_versions(const fs::path& folder) {
+  std::vector<std::int64_t> versions;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    const auto version = parse_version(entry.path().filename().string());
+    if (version && entry.is_directory(failed)) {
+      versions.push_back(*version);
+    }
+  }
+  std::sort(versions.begin(), versions.end());
+  return versions;
+}
+
+}  // namespace
+
+Result<std::vector<ModelFiles>> list_models(const std::string& repository) {
+  std::error_code failed;
+  fs::directory_iterator entries(repository, failed);
+  if (failed) {
+    return make_error(
+        ErrorKind::kNotFound,
+        fmt::format("cannot read model repository {}: {}", repository, failed.message()),
+        "give a folder of models with --model-repository");
+  }
+  std::vector<ModelFiles> models;
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory(failed) && is_safe_name(name)) {
+      models.push_back({name, entry.path().string(), list_versions(entry.path())});
+    }
+  }
+  std::sort(models.begin(), models.end(),
+            [](const ModelFiles& a, const ModelFiles& b) { return a.name < b.name; });
+  return models;
+}
+
+Result<ModelFiles> find_model(const std::string& repository, const std::string& name) {
+  std::error_code failed;
+  const fs::path folder = fs::path(repository) / name;
+  if (!is_safe_name(name) || !fs::is_directory(folder, failed)) {
+    return make_error(ErrorKind::kNotFound,
+                      fmt::format("model repository {} has no model '{}'", repository, name));
+  }
+  return ModelFiles{name, folder.string(), list_versions(folder)};
+}
+
+Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code failed;
+  const std::uintmax_t size = fs::file_size(path, failed);
+  if (!file || failed) {
+    return make_error(ErrorKind::kNotFound, fmt::format("cannot read {}", path));
+  }
+  if (size > limit) {
+    return make_error(
+        ErrorKind::kUsage,
+        fmt::format("{} has {} bytes, more than the {} that are read", path, size, limit));
+  }
+  std::string text(size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return text;
+}
+
+Result<inference::ConfigDocument> read_config(const ModelFiles& files) {
+  const std::string path = files.folder + "/config.pbtxt";
+  std::error_code failed;
+  if (!fs::exists(path, failed)) {
+    return inference::ConfigDocument(files.name);
+  }
+  auto text = read_whole_file(path, kMaxTextBytes);
+  if (!text.ok()) {
+    return text.error();
+  }
+  return inference::ConfigDocument::from_text(*text, path, files.name);
+}
+
+Result<std::map<std::string, Labels>> read_labels(const ModelFiles& files,
+                                                  const inference::ModelConfig& config) {
+  std::map<std::string, Labels> labels;
+  for (const inference::TensorConfig& output : config.outputs) {
+    if (output.label_filename.empty()) {
+      continue;
+    }
+    if (!is_safe_path(output.label_filename)) {
+      return make_error(ErrorKind::kUsage,
+                        fmt::format("label_filename '{}' of output '{}' leaves the model's folder",
+                                    output.label_filename, output.name));
+    }
+    auto text = read_whole_file(files.folder + "/" + output.label_filename, kMaxTextBytes);
+    if (!text.ok()) {
+      return make_error(text.error().kind, fmt::format("label_filename of output '{}': {}",
+                                                       output.name, text.error().message));
+    }
+    labels[output.name] = parse_labels(*text);
+  }
+  return labels;
+}
+
+}  // namespace septet::serve

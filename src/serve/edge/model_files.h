@@ -1,0 +1,34 @@
+// The files of a model repository, read and never written.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "inference/edge/config_document.h"
+#include "serve/classification.h"
+
+namespace septet::serve {
+
+struct ModelFiles {
+  std::string name{};
+  std::string folder{};
+  std::vector<std::int64_t> versions{};  // ascending
+};
+
+// The model folders of a repository, by name. An error when the repository cannot be read.
+Result<std::vector<ModelFiles>> list_models(const std::string& repository);
+// One model's folder; kNotFound when the repository has no such folder.
+Result<ModelFiles> find_model(const std::string& repository, const std::string& name);
+
+// config.pbtxt of the folder, or an empty document when there is none.
+Result<inference::ConfigDocument> read_config(const ModelFiles& files);
+// The label files that the outputs name. An error when one is missing or leaves the folder.
+Result<std::map<std::string, Labels>> read_labels(const ModelFiles& files,
+                                                  const inference::ModelConfig& config);
+
+// A whole file; limit in bytes.
+Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit);
+
+}  // namespace septet::serve
