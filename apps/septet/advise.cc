@@ -14,7 +14,7 @@
 #include "output.h"
 #include "partition/advisor.h"
 #include "partition/advisor_node.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "balance/edge/proxy.h"
 #include "output.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

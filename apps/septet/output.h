@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 

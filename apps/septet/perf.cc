@@ -15,7 +15,7 @@
 #include "measure/perf_options.h"
 #include "os/durable_file.h"
 #include "output.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

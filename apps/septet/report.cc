@@ -11,7 +11,7 @@
 #include "measure/results.h"
 #include "os/durable_file.h"
 #include "output.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

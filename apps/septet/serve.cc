@@ -12,7 +12,7 @@
 #include "os/event_loop.h"
 #include "serve/edge/http_frontend.h"
 #include "serve/edge/onnx_runtime.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

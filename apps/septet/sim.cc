@@ -15,7 +15,7 @@
 #include "gpu/selector.h"
 #include "gpu/simulated_driver.h"
 #include "output.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gpu_view.h"
 #include "output.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "septet_commit.h"
-#include "verbs.h"
+#include "verb.h"
 
 namespace septet::app {
 
