@@ -87,6 +87,8 @@ struct LeaseRequest {
   bool is_preemptible = false;   // may be reclaimed for a request of higher priority
   WhenBusy when_busy = WhenBusy::kRefuse;
   std::optional<Duration> longest_wait;  // in the queue; absent = as long as it takes
+  bool is_attached = false;              // lives as long as its holder's connection
+  bool has_checkpoint_hook = false;      // the holder's program asks its processes to end, not we
   std::string purpose;
   bool operator==(const LeaseRequest&) const = default;
 };
