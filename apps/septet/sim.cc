@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "gpu/edge/open_driver.h"
+#include "gpu/edge/simulation_file.h"
 #include "gpu/edge/simulation_store.h"
 #include "gpu/selector.h"
 #include "gpu/simulated_driver.h"
@@ -24,6 +25,7 @@ namespace {
 struct SimWords {
   std::string node;  // MODEL[xN] or FILE; --simulate where it is left out
   std::string partition;
+  std::string fault_file;
   std::string name = "septet-sim-worker";
   std::int64_t pid = 0;
   std::int64_t memory_mib = 0;
@@ -212,6 +214,24 @@ Result<Ok> detach(const Globals& globals, const SimWords& words) {
   });
 }
 
+// A file replaces the plan; "none" removes it.
+Result<Ok> plan_faults(const Globals& globals, const SimWords& words) {
+  const auto directory = directory_of(globals, words);
+  if (!directory.ok()) {
+    return directory.error();
+  }
+  std::vector<gpu::FaultRule> faults;
+  if (words.fault_file != "none") {
+    auto read = gpu::read_fault_file(words.fault_file);
+    if (!read.ok()) {
+      return read.error();
+    }
+    faults = std::move(read).value();
+  }
+  const gpu::SimulationStore store(*directory);
+  return store.update([&](gpu::SimulatedNode& node) { node.faults = faults; });
+}
+
 Result<Ok> reboot_node(const Globals& globals, const SimWords& words) {
   const auto directory = directory_of(globals, words);
   if (!directory.ok()) {
@@ -234,6 +254,7 @@ constexpr SimVerb kSimVerbs[] = {
     {"show", "Show the node's GPUs, clients and faults", show_node},
     {"attach", "Let a process hold a GPU or a partition", attach},
     {"detach", "Let a process go", detach},
+    {"fault", "Set the plan of faults from a file, or remove it", plan_faults},
     {"reboot", "Reboot the node: instances go, modes stay or not as on the chip", reboot_node},
     {"destroy", "Remove the node", destroy_node},
 };
@@ -254,6 +275,9 @@ void add_sim(CLI::App& app, const Globals& globals, Action& action) {
       sub->add_option("--memory-mib", words->memory_mib, "What it uses")
           ->check(CLI::NonNegativeNumber);
       sub->add_option("--name", words->name, "Its name");
+    }
+    if (name == "fault") {
+      sub->add_option("--plan", words->fault_file, "YAML file, or none")->required();
     }
     if (name == "attach" || name == "detach") {
       sub->add_option("--pid", words->pid, "The process")->required();

@@ -1,3 +1,5 @@
-# The stored form of a simulated node is JSON.
+# The stored form of a simulated node is JSON; its files are YAML.
 find_package(nlohmann_json REQUIRED)
-target_link_libraries(septet_gpu_edge PRIVATE nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
+find_package(yaml-cpp REQUIRED)
+target_link_libraries(septet_gpu_edge PRIVATE nlohmann_json::nlohmann_json yaml-cpp
+                                              ${CMAKE_DL_LIBS})

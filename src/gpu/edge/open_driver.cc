@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "gpu/edge/nvml_driver.h"
+#include "gpu/edge/simulation_file.h"
 #include "gpu/edge/simulation_store.h"
 #include "gpu/simulated_node.h"
 
@@ -41,6 +42,15 @@ Result<Ok> own_private_folder(const std::string& path) {
   return Ok{};
 }
 
+// A stable hash for folder names.
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return hash;
+}
+
 Result<std::string> simulation_root() {
   if (std::string root = variable("SEPTET_SIM_ROOT"); !root.empty()) {
     return root;
@@ -55,8 +65,23 @@ Result<std::string> simulation_root() {
 
 }  // namespace
 
+Result<SimulatedNode> specified_node(const std::string& specification) {
+  if (!is_simulation_file(specification)) {
+    return make_simulated_node(specification);
+  }
+  auto node = read_node_file(specification);
+  if (node.ok()) {
+    // Two files of one name in different folders are two nodes.
+    std::error_code ignored;
+    const fs::path path = fs::weakly_canonical(specification, ignored);
+    node->config.name =
+        fmt::format("{}-{:08x}", path.stem().string(), fnv1a(path.string()) & 0xFFFFFFFF);
+  }
+  return node;
+}
+
 Result<std::string> simulation_directory(const std::string& specification) {
-  const auto node = make_simulated_node(specification);
+  const auto node = specified_node(specification);
   if (!node.ok()) {
     return node.error();
   }
@@ -74,7 +99,11 @@ Result<std::string> ensure_simulation(const std::string& specification) {
   }
   const SimulationStore store(*directory);
   if (!store.exists()) {
-    const auto created = store.create(make_simulated_node(specification).value());
+    const auto node = specified_node(specification);
+    if (!node.ok()) {
+      return node.error();
+    }
+    const auto created = store.create(*node);
     // Another process may have been quicker; then its node is as good.
     if (!created.ok() && created.error().kind != ErrorKind::kPrecondition) {
       return created.error();

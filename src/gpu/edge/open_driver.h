@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "gpu/gpu_driver.h"
+#include "gpu/simulated_node.h"
 
 namespace septet::gpu {
 
@@ -18,6 +19,8 @@ namespace septet::gpu {
 // Sets SEPTET_SIMNVML_STATE for this process and its children, so call it before starting threads.
 Result<std::unique_ptr<GpuDriver>> open_driver(const std::string& simulate);
 
+// The fresh node that MODEL, MODELxN or a YAML file describes.
+Result<SimulatedNode> specified_node(const std::string& specification);
 // The node's directory, created with a fresh node when it is not there.
 Result<std::string> ensure_simulation(const std::string& specification);
 // The node's directory, whether it exists or not. kNotFound for an unknown model.
