@@ -66,8 +66,11 @@ void Dispatcher::set_eligible(ReplicaIndex replica, ModelIndex model, bool eligi
   models_[model.value()].lanes[replica.value()].eligible = eligible;
 }
 
-void Dispatcher::set_parallelism(ReplicaIndex replica, ModelIndex model, std::uint32_t requests) {
-  models_[model.value()].lanes[replica.value()].parallelism = std::max(1U, requests);
+void Dispatcher::set_capacity(ReplicaIndex replica, ModelIndex model, std::uint32_t instances,
+                              std::uint32_t batch_cap) {
+  Lane& lane = models_[model.value()].lanes[replica.value()];
+  lane.instances = std::max(1U, instances);
+  lane.batch_cap = std::max(1U, batch_cap);
 }
 
 void Dispatcher::set_speed(ReplicaIndex replica, ModelIndex model, double per_second) {
@@ -111,24 +114,13 @@ std::optional<Dispatcher::Assignment> Dispatcher::next(Instant now) {
     if (model.queue.empty() || model.queue.head().deadline <= now) {
       continue;  // next_refused() takes the late head first
     }
-    const std::optional<std::uint32_t> replica = pick(model);
+    const std::optional<std::uint32_t> replica = pick(now, model);
     if (!replica) {
       continue;
     }
     next_model_ = index + 1;
     Request& request = requests_[model.queue.pop().ticket];
-    request.state = Request::State::kOutstanding;
-    request.replica = *replica;
-    request.sent = now;
-    ++request.tries;
-    Lane& lane = model.lanes[*replica];
-    model.busy += lane.outstanding++ == 0 ? 1 : 0;
-    Replica& chosen = replicas_[*replica];
-    if (chosen.outstanding++ == 0) {
-      chosen.busy_since = now;
-    }
-    --queued_;
-    ++outstanding_;
+    enter_replica(now, request, *replica);
     return Assignment{Ticket(request.entry.ticket), request.cookie, ReplicaIndex(*replica)};
   }
   return std::nullopt;
@@ -278,35 +270,83 @@ void Dispatcher::free_ticket(Request& request) {
   free_tickets_.push_back(request.entry.ticket);
 }
 
+void Dispatcher::enter_replica(Instant now, Request& request, std::uint32_t replica) {
+  Model& model = models_[request.model];
+  Lane& lane = model.lanes[replica];
+  Replica& chosen = replicas_[replica];
+  request.state = Request::State::kOutstanding;
+  request.replica = replica;
+  request.sent = now;
+  ++request.tries;
+  model.busy += lane.outstanding++ == 0 ? 1 : 0;
+  if (chosen.outstanding++ == 0) {
+    chosen.busy_since = now;
+  }
+  if (options_.policy == Policy::kPull) {
+    join_batch(now, lane, request);
+  }
+  --queued_;
+  ++outstanding_;
+}
+
+void Dispatcher::join_batch(Instant now, Lane& lane, Request& request) {
+  if (!grows(now, lane)) {
+    lane.open = 0;
+    while (lane.open < lane.places.size() && lane.places[lane.open].left > 0) {
+      ++lane.open;
+    }
+    if (lane.open == lane.places.size()) {
+      lane.places.emplace_back();
+    }
+    lane.places[lane.open] = Batch{0, 0, now};
+    lane.opened_at = now;
+    ++lane.batches;
+  }
+  Batch& batch = lane.places[lane.open];
+  ++batch.left;
+  ++batch.size;
+  request.place = lane.open;
+}
+
 void Dispatcher::leave_replica(Instant now, Request& request) {
   Model& model = models_[request.model];
   Lane& lane = model.lanes[request.replica];
   Replica& replica = replicas_[request.replica];
   CHECK(lane.outstanding > 0 && replica.outstanding > 0);
   model.busy -= --lane.outstanding == 0 ? 1 : 0;
+  if (request.place != kNoPlace && --lane.places[request.place].left == 0) {
+    --lane.batches;
+    lane.open = lane.open == request.place ? kNoPlace : lane.open;
+  }
+  request.place = kNoPlace;
   if (--replica.outstanding == 0) {
     replica.busy += now - replica.busy_since;
   }
   --outstanding_;
 }
 
-void Dispatcher::learn(Instant now, Request& request) {
+void Dispatcher::learn(Instant now, const Request& request) {
   Model& model = models_[request.model];
   Lane& lane = model.lanes[request.replica];
-  // With several at a time the time between completions is what one of them took.
-  const Instant from = std::max(request.sent, lane.last_completion);
-  const Duration busy = now - from;
-  lane.last_completion = now;
   ++lane.completed;
   ++model.completions;
+  if (request.place != kNoPlace && lane.places[request.place].left > 1) {
+    return;  // a batch is judged when its last reply is here
+  }
+  const bool batched = request.place != kNoPlace;
+  const std::uint32_t requests = batched ? lane.places[request.place].size : 1;
+  const Instant sent = batched ? lane.places[request.place].sent : request.sent;
+  // With several at a time the time between completions is what one of them took.
+  const Duration busy = now - std::max(sent, lane.last_completion);
+  lane.last_completion = now;
   if (!options_.learn_speed) {
     return;
   }
-  lane.learned.observe(busy);
+  lane.learned.observe(requests, busy);
   const double weight = std::max(kMeanWeight, 1.0 / static_cast<double>(model.completions));
   model.mean_seconds += weight * (to_seconds(busy) - model.mean_seconds);
   eject_if_slow(now, model, request.replica);
-  if (model.completions % kCompletionsPerBoundChoice == 0) {
+  if (model.completions % kCompletionsPerBoundChoice < requests) {
     choose_bound(model);
   }
 }

@@ -7,15 +7,16 @@
 // and both again, and run probes, at next_deadline() at the latest.
 //
 // Invariants, checked: a ticket is free, queued at one model, or outstanding at one replica; a
-// lane's outstanding equals the tickets outstanding there; with kPull it never exceeds
-// bound x parallelism; a draining or ejected replica gets nothing.
+// lane's outstanding equals the tickets outstanding there; with kPull a lane never has more than
+// bound x instances batches, none larger than its cap; a draining or ejected replica gets nothing.
 //
 // Costs: O(log queued) per event plus one pass over the replicas (a few dozen, contiguous); no
 // allocation once the largest number of requests in the system has been seen.
 //
 // The rule of kPull is JBSQ(n) with n in batches (Kogias et al., R2P2, ATC'19). n is 1 while the
 // round trip between proxy and replica is small against the service time, else 2:
-// n = 1 if r/S <= 0.005, or if r/S <= 0.04 and at most 0.8 of the replicas are busy.
+// n = 1 if r/S <= 0.005, or if r/S <= 0.04 and at most 0.8 of the replicas are busy. A replica that
+// batches takes what waits, up to its cap, in one go; what arrives later waits for the next batch.
 #pragma once
 
 #include <cstdint>
@@ -88,8 +89,9 @@ class Dispatcher {
   void remove(ReplicaIndex replica);
   // Whether the replica serves the model; true until said otherwise.
   void set_eligible(ReplicaIndex replica, ModelIndex model, bool eligible);
-  // How many requests the replica runs at a time on that model: instances x largest batch; >= 1.
-  void set_parallelism(ReplicaIndex replica, ModelIndex model, std::uint32_t requests);
+  // How many batches the replica runs at a time on that model, and the largest it forms; >= 1.
+  void set_capacity(ReplicaIndex replica, ModelIndex model, std::uint32_t instances,
+                    std::uint32_t batch_cap);
   // Requests per second to start from; learning replaces it.
   void set_speed(ReplicaIndex replica, ModelIndex model, double per_second);
   // From handing over to the start of work, and from its end to our notice, together.
@@ -126,10 +128,22 @@ class Dispatcher {
   bool any_up() const { return up_ > 0; }
 
  private:
+  static constexpr std::uint32_t kNoPlace = ~0U;
+
+  struct Batch {             // requests that went to a replica in one go
+    std::uint32_t left = 0;  // without a reply yet; 0 = the place is free
+    std::uint32_t size = 0;
+    Instant sent{};
+  };
   struct Lane {  // one replica on one model
     bool eligible = true;
-    std::uint32_t parallelism = 1;
-    std::uint32_t outstanding = 0;
+    std::uint32_t instances = 1;
+    std::uint32_t batch_cap = 1;
+    std::uint32_t outstanding = 0;  // requests
+    std::uint32_t batches = 0;      // outstanding
+    std::vector<Batch> places;      // memory kept
+    std::uint32_t open = kNoPlace;  // the batch that may still grow, while it is opened_at
+    Instant opened_at{};
     std::uint64_t completed = 0;
     double set_speed = 0;
     LearnedSpeed learned;
@@ -161,6 +175,7 @@ class Dispatcher {
     bool repeatable = true;
     std::uint32_t model = 0;
     std::uint32_t replica = 0;
+    std::uint32_t place = kNoPlace;  // of its batch
     std::uint32_t tries = 0;
     DeadlineQueue::Entry entry;
     std::uint64_t cookie = 0;
@@ -169,16 +184,19 @@ class Dispatcher {
 
   std::uint32_t new_ticket();
   void free_ticket(Request& request);
+  void enter_replica(Instant now, Request& request, std::uint32_t replica);
+  void join_batch(Instant now, Lane& lane, Request& request);
   void leave_replica(Instant now, Request& request);
-  void learn(Instant now, Request& request);
+  void learn(Instant now, const Request& request);
   void choose_bound(Model& model);
   void eject_if_slow(Instant now, Model& model, std::uint32_t replica);
   void count_up();
 
   bool usable(const Model& model, std::uint32_t replica) const;
-  bool has_room(const Lane& lane, std::uint32_t bound) const;
+  static bool grows(Instant now, const Lane& lane);
   double speed(const Model& model, std::uint32_t replica) const;
-  std::optional<std::uint32_t> pick(Model& model);
+  std::optional<std::uint32_t> pick(Instant now, Model& model);
+  std::optional<std::uint32_t> pick_pull(Instant now, const Model& model) const;
   std::optional<std::uint32_t> pick_least(const Model& model, bool bounded) const;
   std::optional<std::uint32_t> pick_rotating(Model& model, bool least_outstanding);
   std::optional<std::uint32_t> pick_random(const Model& model);

@@ -43,8 +43,10 @@ bool Dispatcher::usable(const Model& model, std::uint32_t replica) const {
          model.lanes[replica].outstanding < options_.max_outstanding;
 }
 
-bool Dispatcher::has_room(const Lane& lane, std::uint32_t bound) const {
-  return lane.outstanding < bound * lane.parallelism;
+// Whether the lane's newest batch was opened now and is not full.
+bool Dispatcher::grows(Instant now, const Lane& lane) {
+  return lane.open != kNoPlace && lane.opened_at == now &&
+         lane.places[lane.open].size < lane.batch_cap;
 }
 
 double Dispatcher::speed(const Model& model, std::uint32_t replica) const {
@@ -58,10 +60,10 @@ double Dispatcher::speed(const Model& model, std::uint32_t replica) const {
   return model.mean_seconds > 0 ? 1 / model.mean_seconds : 1;
 }
 
-std::optional<std::uint32_t> Dispatcher::pick(Model& model) {
+std::optional<std::uint32_t> Dispatcher::pick(Instant now, Model& model) {
   switch (options_.policy) {
     case Policy::kPull:
-      return pick_least(model, true);
+      return pick_pull(now, model);
     case Policy::kShortestExpectedDelay:
       return pick_least(model, false);
     case Policy::kRoundRobin:
@@ -76,6 +78,16 @@ std::optional<std::uint32_t> Dispatcher::pick(Model& model) {
   return std::nullopt;
 }
 
+// A batch that was opened in this instant is filled first.
+std::optional<std::uint32_t> Dispatcher::pick_pull(Instant now, const Model& model) const {
+  for (std::uint32_t index = 0; index < replicas_.size(); ++index) {
+    if (grows(now, model.lanes[index]) && usable(model, index)) {
+      return index;
+    }
+  }
+  return pick_least(model, true);
+}
+
 // The smallest (outstanding + 1) / speed. Ties: bounded, to the faster (fastest idle first);
 // without bound, to the one with fewer outstanding, so that a slow idle one is used too.
 std::optional<std::uint32_t> Dispatcher::pick_least(const Model& model, bool bounded) const {
@@ -85,12 +97,12 @@ std::optional<std::uint32_t> Dispatcher::pick_least(const Model& model, bool bou
   std::uint32_t best_outstanding = 0;
   for (std::uint32_t index = 0; index < replicas_.size(); ++index) {
     const Lane& lane = model.lanes[index];
-    if (!usable(model, index) || (bounded && !has_room(lane, model.bound))) {
+    if (!usable(model, index) || (bounded && lane.batches >= model.bound * lane.instances)) {
       continue;
     }
     const double replica_speed = speed(model, index);
-    const double batches = (lane.outstanding + 1.0) / lane.parallelism;
-    const double delay = batches / replica_speed;
+    const double ahead = bounded ? lane.batches / lane.instances : lane.outstanding;
+    const double delay = (ahead + 1) / replica_speed;
     bool better = !best || delay < best_delay;
     if (best && delay == best_delay) {
       better = !bounded && lane.outstanding != best_outstanding

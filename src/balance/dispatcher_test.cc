@@ -344,6 +344,49 @@ TEST_F(DispatcherTest, EveryPolicyUsesEveryReplicaAndLosesNothing) {
   }
 }
 
+TEST_F(DispatcherTest, ABatchTakesWhatWaitsUpToItsCapAndNoMoreUntilItIsDone) {
+  start({.fixed_bound = 1}, 1);
+  dispatcher_->set_capacity(ReplicaIndex(0), model_, 1, 3);
+  for (int i = 0; i < 4; ++i) {
+    arrive(at_ms(1));
+  }
+  std::vector<Ticket> batch;
+  while (const auto sent = dispatcher_->next(at_ms(1))) {
+    batch.push_back(sent->ticket);
+  }
+
+  EXPECT_EQ(batch.size(), 3U);
+  dispatcher_->completed(at_ms(5), batch[0]);
+  dispatcher_->completed(at_ms(5), batch[1]);
+  EXPECT_FALSE(dispatcher_->next(at_ms(5)));
+  dispatcher_->completed(at_ms(5), batch[2]);
+  EXPECT_TRUE(dispatcher_->next(at_ms(5)));
+  EXPECT_NEAR(dispatcher_->view(ReplicaIndex(0)).per_second, 750, 1);
+}
+
+TEST_F(DispatcherTest, WhatArrivesLaterDoesNotJoinARunningBatch) {
+  start({.fixed_bound = 1}, 1);
+  dispatcher_->set_capacity(ReplicaIndex(0), model_, 1, 3);
+  arrive(at_ms(1));
+  ASSERT_TRUE(dispatcher_->next(at_ms(1)));
+
+  arrive(at_ms(2));
+
+  EXPECT_FALSE(dispatcher_->next(at_ms(2)));
+}
+
+TEST_F(DispatcherTest, EveryInstanceTakesABatch) {
+  start({.fixed_bound = 1}, 1);
+  dispatcher_->set_capacity(ReplicaIndex(0), model_, 2, 1);
+  for (int i = 0; i < 3; ++i) {
+    arrive(at_ms(1));
+  }
+
+  EXPECT_TRUE(dispatcher_->next(at_ms(1)));
+  EXPECT_TRUE(dispatcher_->next(at_ms(1)));
+  EXPECT_FALSE(dispatcher_->next(at_ms(1)));
+}
+
 TEST_F(DispatcherTest, CancelTakesAQueuedRequestOut) {
   start({.fixed_bound = 1}, 1);
   const Dispatcher::Admission first = arrive(at_ms(1));

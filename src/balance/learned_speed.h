@@ -2,8 +2,10 @@
 //
 // Owned by Dispatcher, one per (replica, model). A ratio of two moving averages, completed requests
 // and busy time, so that one long and one short service do not count the same. Weight 0.2 per
-// completion: a replica that slows to 0.3 of its speed is known within ten requests.
+// completed batch: a replica that slows to 0.3 of its speed is known within ten.
 #pragma once
+
+#include <cstdint>
 
 #include "base/time.h"
 
@@ -11,8 +13,8 @@ namespace septet::balance {
 
 class LearnedSpeed {
  public:
-  // One request was completed after so much busy time.
-  void observe(Duration busy);
+  // A batch of so many requests was completed after so much busy time.
+  void observe(std::uint32_t requests, Duration busy);
   bool known() const { return requests_ > 0; }
   // Requests per busy second; 0 when nothing is known.
   double per_second() const { return busy_seconds_ > 0 ? requests_ / busy_seconds_ : 0; }
@@ -25,8 +27,8 @@ class LearnedSpeed {
   double busy_seconds_ = 0;
 };
 
-inline void LearnedSpeed::observe(Duration busy) {
-  requests_ += kWeight * (1 - requests_);
+inline void LearnedSpeed::observe(std::uint32_t requests, Duration busy) {
+  requests_ += kWeight * (requests - requests_);
   busy_seconds_ += kWeight * (to_seconds(busy) - busy_seconds_);
 }
 
