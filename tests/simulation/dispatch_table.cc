@@ -1,0 +1,152 @@
+// dispatch_table [REQUESTS [SEEDS]]: the balancer's dispatcher in simulation, as tables in
+// Markdown.
+//
+// Prints what docs/measurements/dispatch.md holds: policies by law and load, unequal speeds with
+// known and with learned speeds, closed loop, a slow replica, and the cost of the round trip.
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "queueing.h"
+
+namespace septet::simulation {
+namespace {
+
+using balance::Policy;
+
+struct Column {
+  const char* name;
+  Policy policy;
+  std::uint32_t bound = 1;
+  bool oracle = false;
+  bool learns = false;
+};
+
+constexpr Column kRoundRobin{"RR", Policy::kRoundRobin};
+constexpr Column kLeast{"LO", Policy::kLeastOutstanding};
+constexpr Column kDelay{"SED", Policy::kShortestExpectedDelay};
+constexpr Column kOne{"pull 1", Policy::kPull, 1};
+constexpr Column kTwo{"pull 2", Policy::kPull, 2};
+constexpr Column kLearned{"pull 1, learned", Policy::kPull, 1, false, true};
+constexpr Column kOracle{"oracle", Policy::kPull, 1, true};
+
+class Tables {
+ public:
+  Tables(std::uint64_t requests, std::uint32_t seeds) : requests_(requests), seeds_(seeds) {}
+
+  void open_loop(const char* title, const std::vector<double>& speeds,
+                 const std::vector<Column>& columns) const {
+    head(title, "law, rho", columns);
+    for (const Law law : {Law::kDeterministic, Law::kJitter, Law::kExponential, Law::kBimodal}) {
+      for (const double rho : {.5, .7, .9, .95}) {
+        fmt::print("| {} {} |", to_string(law), rho);
+        for (const Column& column : columns) {
+          if (column.policy == Policy::kRoundRobin && speeds.front() < speeds.back() && rho > .57) {
+            fmt::print(" unstable |");
+            continue;
+          }
+          QueueingSetting setting = base(column, law, speeds);
+          setting.rho = rho;
+          const QueueingFigures f = simulate_seeds(setting, seeds_);
+          fmt::print(" {:.2f}/{:.2f}/{:.2f}/{:.2f} |", f.p50, f.p90, f.p99, f.mean);
+        }
+        fmt::print("\n");
+      }
+    }
+  }
+
+  void closed_loop(const char* title, const std::vector<double>& speeds,
+                   const std::vector<Column>& columns, bool knows_speed) const {
+    head(title, "N", columns);
+    for (const std::uint32_t clients : {1U, 4U, 7U, 8U, 14U, 28U, 100U}) {
+      fmt::print("| {} |", clients);
+      for (const Column& column : columns) {
+        QueueingSetting setting = base(column, Law::kJitter, speeds);
+        setting.clients = clients;
+        setting.knows_speed = knows_speed;
+        const QueueingFigures f = simulate_seeds(setting, seeds_);
+        fmt::print(" {:.2f}/{:.2f}/{:.2f} |", f.throughput, f.p90, f.p99);
+      }
+      fmt::print("\n");
+    }
+  }
+
+  void round_trip() const {
+    const std::vector<Column> columns = {
+        kRoundRobin, kLeast, kOne, kTwo, {"pull, by rule", Policy::kPull, 0, false, true}};
+    head("Round trip: one-way delay in S, jit, p90/p99", "rho, delay", columns);
+    for (const double rho : {.7, .9}) {
+      for (const double delay : {0.0, .0025, .01, .02, .05, .10}) {
+        fmt::print("| {} {} |", rho, delay);
+        for (const Column& column : columns) {
+          if (column.bound == 1 && column.policy == Policy::kPull && rho * (1 + 2 * delay) >= 1) {
+            fmt::print(" unstable |");
+            continue;
+          }
+          QueueingSetting setting = base(column, Law::kJitter, std::vector<double>(7, 1.0));
+          setting.rho = rho;
+          setting.delay = delay;
+          const QueueingFigures f = simulate_seeds(setting, seeds_);
+          fmt::print(" {:.2f}/{:.2f} |", f.p90, f.p99);
+        }
+        fmt::print("\n");
+      }
+    }
+  }
+
+ private:
+  QueueingSetting base(const Column& column, Law law, const std::vector<double>& speeds) const {
+    QueueingSetting setting;
+    setting.policy = column.policy;
+    setting.bound = column.bound;
+    setting.oracle = column.oracle;
+    setting.learns_speed = column.learns;
+    setting.knows_speed = !column.learns;
+    setting.law = law;
+    setting.speeds = speeds;
+    setting.requests = requests_;
+    return setting;
+  }
+  static void head(const char* title, const char* first, const std::vector<Column>& columns) {
+    fmt::print("\n### {}\n\n| {} |", title, first);
+    for (const Column& column : columns) {
+      fmt::print(" {} |", column.name);
+    }
+    fmt::print("\n|---|");
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      fmt::print("---|");
+    }
+    fmt::print("\n");
+  }
+
+  std::uint64_t requests_;
+  std::uint32_t seeds_;
+};
+
+}  // namespace
+}  // namespace septet::simulation
+
+int main(int argc, char** argv) {
+  using namespace septet::simulation;
+  const auto number = [&](int index, std::int64_t otherwise) {
+    return argc > index ? septet::parse_int(argv[index]).value_or(otherwise) : otherwise;
+  };
+  const Tables tables(static_cast<std::uint64_t>(number(1, 300'000)),
+                      static_cast<std::uint32_t>(number(2, 3)));
+  const std::vector<double> equal(7, 1.0);
+  const std::vector<double> mixed = {1, 1, 2, 3};
+  std::vector<double> one_slow = equal;
+  one_slow.front() = 0.3;
+  const Column random{"random", septet::balance::Policy::kRandom};
+  const Column two{"P2C", septet::balance::Policy::kPowerOfTwo};
+  tables.open_loop("Open loop, 7 equal replicas, p50/p90/p99/mean in S", equal,
+                   {kRoundRobin, random, two, kLeast, kOne, kTwo});
+  tables.open_loop("Open loop, speeds 1, 1, 2, 3, p50/p90/p99/mean in S", mixed,
+                   {kRoundRobin, kLeast, kDelay, kOne, kTwo, kLearned, kOracle});
+  tables.closed_loop("Closed loop, 7 equal replicas, jit, throughput/p90/p99", equal,
+                     {kRoundRobin, kLeast, kOne, kTwo}, true);
+  tables.closed_loop("Closed loop, one of 7 at 0.3, nobody told, jit, throughput/p90/p99", one_slow,
+                     {kRoundRobin, kLeast, kOne, kTwo, kLearned}, false);
+  tables.round_trip();
+  return 0;
+}
