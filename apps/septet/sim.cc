@@ -232,6 +232,17 @@ Result<Ok> plan_faults(const Globals& globals, const SimWords& words) {
   return store.update([&](gpu::SimulatedNode& node) { node.faults = faults; });
 }
 
+Result<Ok> render_node(const Globals& globals, const SimWords& words) {
+  const auto directory = directory_of(globals, words);
+  if (!directory.ok()) {
+    return directory.error();
+  }
+  const gpu::SimulationStore store(*directory);
+  SEPTET_TRY(store.render());
+  fmt::print("{}/sysroot\n", *directory);
+  return Ok{};
+}
+
 Result<Ok> reboot_node(const Globals& globals, const SimWords& words) {
   const auto directory = directory_of(globals, words);
   if (!directory.ok()) {
@@ -255,6 +266,7 @@ constexpr SimVerb kSimVerbs[] = {
     {"attach", "Let a process hold a GPU or a partition", attach},
     {"detach", "Let a process go", detach},
     {"fault", "Set the plan of faults from a file, or remove it", plan_faults},
+    {"render", "Write the node's /proc and /sys into a folder and keep it current", render_node},
     {"reboot", "Reboot the node: instances go, modes stay or not as on the chip", reboot_node},
     {"destroy", "Remove the node", destroy_node},
 };

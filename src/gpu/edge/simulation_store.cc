@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "gpu/edge/simulation_codec.h"
+#include "gpu/simulated_sysroot.h"
 #include "os/clock.h"
 #include "os/unique_fd.h"
 
@@ -87,6 +88,17 @@ bool has_dead_clients(const SimulatedNode& node) {
   });
 }
 
+// Clients, counters and faults do not show in /proc and /sys.
+bool changes_sysroot(const SimulatedNode& before, const SimulatedNode& after) {
+  for (std::size_t i = 0; i < after.gpus.size() && i < before.gpus.size(); ++i) {
+    if (before.gpus[i].instances != after.gpus[i].instances ||
+        before.gpus[i].minor != after.gpus[i].minor) {
+      return true;
+    }
+  }
+  return before.gpus.size() != after.gpus.size();
+}
+
 void drop_dead_clients(SimulatedNode& node) {
   for (SimulatedGpu& gpu : node.gpus) {
     std::erase_if(gpu.clients, is_dead);
@@ -145,6 +157,7 @@ Result<Ok> SimulationStore::destroy() const {
   }
   std::error_code error;
   std::filesystem::remove_all(path("sysroot"), error);
+  std::filesystem::remove_all(path("sysroot.new"), error);
   for (const char* name : {"state", "state.new", "lock"}) {
     if (::unlink(path(name).c_str()) != 0 && errno != ENOENT) {
       return failed("remove", path(name));
@@ -191,6 +204,42 @@ Result<Ok> SimulationStore::store(const SimulatedNode& node) const {
   return Ok{};
 }
 
+// A new tree beside the old one, then swapped in: a reader finds one or the other, or for a moment
+// none. Called under the exclusive lock.
+Result<Ok> SimulationStore::write_sysroot(const SimulatedNode& node) const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path next = path("sysroot.new");
+  fs::remove_all(next, error);
+  for (const RenderedFile& file : render_sysroot(node)) {
+    const fs::path target = next / file.path;
+    fs::create_directories(target.parent_path(), error);
+    if (file.is_link) {
+      fs::create_symlink(file.content, target, error);
+      continue;
+    }
+    const os::UniqueFd fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!fd.valid() || !write_all(fd.get(), file.content)) {
+      return failed("write", target.string());
+    }
+  }
+  fs::remove_all(path("sysroot"), error);
+  fs::rename(next, path("sysroot"), error);
+  return error ? Result<Ok>(make_error(
+                     ErrorKind::kFailed,
+                     fmt::format("cannot render {}: {}", path("sysroot"), error.message())))
+               : Result<Ok>(Ok{});
+}
+
+Result<Ok> SimulationStore::render() const {
+  const auto lock = lock_file(path("lock"), LockKind::kExclusive);
+  if (!lock.ok()) {
+    return exists() ? lock.error() : load().error();
+  }
+  const auto node = load();
+  return node.ok() ? write_sysroot(*node) : node.error();
+}
+
 Result<SimulatedNode> SimulationStore::read() const {
   {
     const auto lock = lock_file(path("lock"), LockKind::kShared);
@@ -223,7 +272,9 @@ Result<Ok> SimulationStore::update(const std::function<void(SimulatedNode&)>& ch
     return Ok{};
   }
   ++node.generation;
-  return store(node);
+  SEPTET_TRY(store(node));
+  const bool has_sysroot = ::access(path("sysroot").c_str(), F_OK) == 0;
+  return has_sysroot && changes_sysroot(*loaded, node) ? write_sysroot(node) : Ok{};
 }
 
 }  // namespace septet::gpu

@@ -2,6 +2,7 @@
 //
 //   DIR/state   the node (simulation_codec.h); replaced by rename, so a reader sees old or new
 //   DIR/lock    flock: shared for a read, exclusive for a change; a dead holder releases it
+//   DIR/sysroot /proc and /sys as clients read them, once render() made it; kept up to date then
 //
 // Every call opens its own descriptors: nothing is shared with a forked child, nothing needs
 // closing at the end. A client process that has died is dropped before each call, as the driver
@@ -32,10 +33,13 @@ class SimulationStore {
   Result<SimulatedNode> read() const;
   // Changes the node under the exclusive lock; stored only when it differs afterwards.
   Result<Ok> update(const std::function<void(SimulatedNode&)>& change) const;
+  // Writes DIR/sysroot (simulated_sysroot.h); from then on every change of instances renews it.
+  Result<Ok> render() const;
 
  private:
   Result<SimulatedNode> load() const;
   Result<Ok> store(const SimulatedNode& node) const;
+  Result<Ok> write_sysroot(const SimulatedNode& node) const;
   std::string path(const char* name) const { return directory_ + "/" + name; }
 
   std::string directory_;

@@ -173,6 +173,27 @@ TEST_F(SimulationStoreTest, DropsClientsThatHaveDied) {
   EXPECT_TRUE(store.read()->gpus[0].clients.empty());
 }
 
+TEST_F(SimulationStoreTest, KeepsTheRenderedTreesUpToDate) {
+  const SimulationStore store = created("H200");
+  const std::string file =
+      store.directory() + "/sysroot/proc/driver/nvidia/capabilities/gpu0/mig/gi0/access";
+
+  ASSERT_TRUE(store.render().ok());
+  EXPECT_FALSE(std::filesystem::exists(file));
+  ASSERT_TRUE(store
+                  .update([](SimulatedNode& node) {
+                    GpuInstance created;
+                    static_cast<void>(set_mig_mode(node.gpus[0], MigMode::kEnabled));
+                    CHECK(create_gpu_instance(node.gpus[0], ProfileId(0), {}, created) ==
+                          NvmlCode::kSuccess);
+                  })
+                  .ok());
+
+  EXPECT_TRUE(std::filesystem::exists(file));
+  EXPECT_TRUE(store.destroy().ok());
+  EXPECT_FALSE(std::filesystem::exists(store.directory()));
+}
+
 TEST_F(SimulationStoreTest, SaysWhatIsWrongWithADamagedFile) {
   const SimulationStore store = created("H200");
   std::ofstream(store.directory() + "/state") << "garbage\n";
