@@ -15,6 +15,7 @@ namespace {
 using AddVerb = void (*)(CLI::App&, const Globals&, Action&);
 
 constexpr std::array kVerbs = {
+    AddVerb{add_classify},
     AddVerb{add_report},
     AddVerb{add_balance},
     AddVerb{add_advise},

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text.h"
+#include "inference/v2_codec.h"
 #include "os/clock.h"
 
 namespace septet::measure {
@@ -222,6 +224,10 @@ void HttpClient::take_head() {
   keep_alive_ = head_.keep_alive;
   answer_.status = head_.status;
   body_left_ = head_.content_length;
+  if (body_use_ == BodyUse::kKeep) {
+    const auto json_length = head_.find(inference::kJsonLengthHeader);
+    answer_.json_bytes = json_length ? parse_uint(*json_length) : std::nullopt;
+  }
   chunks_ = {};
   body_done_ = head_.framing == inference::BodyFraming::kNone ||
                (head_.framing == inference::BodyFraming::kLength && body_left_ == 0);

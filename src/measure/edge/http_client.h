@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ class HttpClient final : public os::EventLoop::Watcher {
   struct Answer {
     unsigned status = 0;
     std::string_view body;  // with BodyUse::kKeep, and the first bytes of an error's
+    std::optional<std::uint64_t> json_bytes;  // with BodyUse::kKeep: the JSON's part of the body
     Instant sent{};
     Instant send_ended{};
     Instant first_byte{};
