@@ -25,6 +25,10 @@ constexpr std::array kVerbs = {
     AddVerb{add_status},
     AddVerb{add_perf},
     AddVerb{add_serve},
+    AddVerb{add_plan},
+    AddVerb{add_apply},
+    AddVerb{add_reset},
+    AddVerb{add_restore},
     AddVerb{add_version},
 };
 

@@ -15,6 +15,10 @@ void add_report(CLI::App& app, const Globals& globals, Action& action);
 void add_serve(CLI::App& app, const Globals& globals, Action& action);
 void add_sim(CLI::App& app, const Globals& globals, Action& action);
 void add_status(CLI::App& app, const Globals& globals, Action& action);
+void add_plan(CLI::App& app, const Globals& globals, Action& action);
+void add_apply(CLI::App& app, const Globals& globals, Action& action);
+void add_reset(CLI::App& app, const Globals& globals, Action& action);
+void add_restore(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app
