@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "os/event_loop.h"
 #include "serve/edge/http_frontend.h"
+#include "serve/edge/memory_fault.h"
 #include "serve/edge/onnx_runtime.h"
 #include "verb.h"
 
@@ -28,6 +29,8 @@ struct ServeWords {
   std::string control_mode;
   bool strict_readiness = true;
   int intra_op_threads = 1;
+  int instances = 0;       // of each model; 0 = as its configuration says
+  int fault_allocate = 0;  // MiB per second from SIGUSR2 on; for isolation experiments
   std::uint64_t max_input_bytes = std::uint64_t{64} << 20;
   int exit_timeout_s = 30;
   bool exit_with_parent = false;
@@ -103,7 +106,9 @@ class Server {
   explicit Server(const ServeWords& words)
       : words_(words),
         onnx_({.intra_op_threads = words.intra_op_threads}),
-        store_(words.repositories, {&onnx_}),
+        store_(words.repositories, {&onnx_},
+               {.instances =
+                    words.instances > 0 ? std::optional<int>(words.instances) : std::nullopt}),
         server_({.version = SEPTET_VERSION,
                  .readiness = words.strict_readiness
                                   ? serve::InferenceServerOptions::Readiness::kAllModels
@@ -190,6 +195,10 @@ int serve(const ServeWords& words) {
     return exit_code(ErrorKind::kPrecondition);
   }
   raise_descriptor_limit();
+  std::optional<serve::MemoryFault> fault;  // before any other thread: it blocks its signal
+  if (words.fault_allocate > 0) {
+    fault.emplace(words.fault_allocate);
+  }
   Server server(words);
   return server.run();
 }
@@ -217,6 +226,10 @@ void add_serve(CLI::App& app, const Globals& /*globals*/, Action& action) {
   verb->add_option("--intra-op-threads", words->intra_op_threads,
                    "Threads of one inference; a model's own parameter wins")
       ->check(CLI::Range(0, 1024));
+  verb->add_option("--instances", words->instances,
+                   "Instances of each model, whatever its configuration says")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--fault-allocate", words->fault_allocate)->group("");
   verb->add_option("--http-max-input-size", words->max_input_bytes, "Largest request body, bytes")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
   verb->add_option("--exit-timeout-secs", words->exit_timeout_s,

@@ -228,6 +228,15 @@ void ConfigDocument::assume_backend(std::string_view backend) {
   message_->set_backend(std::string(backend));
 }
 
+void ConfigDocument::set_instance_count(int count) {
+  if (message_->has_ensemble_scheduling()) {
+    return;
+  }
+  complete_defaults();
+  message_->mutable_instance_group()->DeleteSubrange(1, message_->instance_group_size() - 1);
+  message_->mutable_instance_group(0)->set_count(count);
+}
+
 ModelConfig ConfigDocument::words() const { return config_words(*message_); }
 
 std::string ConfigDocument::to_json() const {

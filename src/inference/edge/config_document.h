@@ -43,6 +43,10 @@ class ConfigDocument {
   // For a model whose configuration names neither backend nor platform.
   void assume_backend(std::string_view backend);
 
+  // So many instances in one group, whatever was configured; the first group's other settings stay.
+  // An ensemble has none, so nothing happens to it.
+  void set_instance_count(int count);
+
   ModelConfig words() const;
   // Proto field names, enums as names, 64-bit numbers as numbers: the answer of the config call.
   std::string to_json() const;

@@ -55,6 +55,27 @@ TEST(ConfigDocument, WritesTheJsonThatRealClientsRead) {
   EXPECT_THAT(json, HasSubstr(R"("instance_group":[{"name":"densenet_onnx")"));
 }
 
+TEST(ConfigDocument, ASetInstanceCountReplacesTheConfiguredGroups) {
+  auto document = parse(R"(
+    platform: "onnxruntime_onnx"
+    instance_group [ { count: 2 kind: KIND_CPU }, { count: 3 kind: KIND_CPU } ])");
+  ASSERT_TRUE(document.ok()) << document.error().text();
+
+  document->set_instance_count(7);
+
+  EXPECT_EQ(document->words().instance_groups.size(), 1U);
+  EXPECT_EQ(document->words().instance_count(), 7);
+}
+
+TEST(ConfigDocument, ASetInstanceCountAlsoHoldsWhereNoGroupIsConfigured) {
+  auto document = parse(R"(platform: "onnxruntime_onnx")");
+  ASSERT_TRUE(document.ok());
+
+  document->set_instance_count(4);
+
+  EXPECT_EQ(document->words().instance_count(), 4);
+}
+
 TEST(ConfigDocument, ASyntaxErrorNamesFileLineAndReason) {
   EXPECT_THAT(complaint("name: \"m\"\nmax_batch_size: many\n"),
               HasSubstr("repo/m/config.pbtxt:2:17: "));

@@ -47,8 +47,9 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
 
 }  // namespace
 
-ModelStore::ModelStore(std::vector<std::string> repositories, std::vector<Backend*> backends)
-    : repositories_(std::move(repositories)), backends_(std::move(backends)) {}
+ModelStore::ModelStore(std::vector<std::string> repositories, std::vector<Backend*> backends,
+                       StoreOptions options)
+    : repositories_(std::move(repositories)), backends_(std::move(backends)), options_(options) {}
 
 ModelStore::~ModelStore() { drain_all(); }
 
@@ -113,6 +114,9 @@ Result<ModelHandle> ModelStore::load_version(const ModelFiles& files, std::int64
     document->assume_backend("onnxruntime");
   }
   document->complete_defaults();
+  if (options_.instances) {
+    document->set_instance_count(*options_.instances);
+  }
   auto backend = backend_for(document->words());
   if (!backend.ok()) {
     return backend.error();

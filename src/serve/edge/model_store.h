@@ -26,6 +26,11 @@ struct IndexEntry {
   std::string reason{};
 };
 
+// What holds for every model, whatever its configuration says.
+struct StoreOptions {
+  std::optional<int> instances{};  // of each model
+};
+
 // Replaces what the repository says, for one load.
 struct LoadOverride {
   std::optional<std::string> config_json{};
@@ -34,7 +39,8 @@ struct LoadOverride {
 class ModelStore {
  public:
   // The backends outlive the store. repositories: folders, the first that has a model wins.
-  ModelStore(std::vector<std::string> repositories, std::vector<Backend*> backends);
+  ModelStore(std::vector<std::string> repositories, std::vector<Backend*> backends,
+             StoreOptions options = {});
   // Drains and unloads everything.
   ~ModelStore();
   ModelStore(const ModelStore&) = delete;
@@ -79,6 +85,7 @@ class ModelStore {
 
   std::vector<std::string> repositories_;
   std::vector<Backend*> backends_;
+  StoreOptions options_;
   mutable std::mutex mutex_;  // guards models_; held for look-ups only
   std::map<std::string, Entry> models_;
 };
