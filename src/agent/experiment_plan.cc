@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "agent/slice_share.h"
 #include "base/check.h"
 #include "base/text.h"
 
@@ -135,6 +136,17 @@ const char* to_string(Sharing sharing) {
 
 std::string PlannedConfiguration::name() const {
   return fmt::format("{}-{}", to_string(sharing), replicas);
+}
+
+ExperimentDevice experiment_device(const gpu::GpuState& state, bool simulated) {
+  ExperimentDevice device;
+  device.simulated = simulated;
+  if (const gpu::GpuInstanceProfile* smallest = smallest_profile(state)) {
+    device.supports_mig = true;
+    device.most_partitions = smallest->max_instances;
+    device.smallest_profile = smallest->name;
+  }
+  return device;
 }
 
 Result<ExperimentPlan> plan_experiment(const ExperimentRequest& request,

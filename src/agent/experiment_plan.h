@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "gpu/types.h"
 
 namespace septet::agent {
 
@@ -30,6 +31,9 @@ struct ExperimentDevice {
   unsigned most_partitions = 0;    // of the smallest profile
   std::string smallest_profile{};  // "1g.5gb"
 };
+
+// Of a GPU as the driver describes it.
+ExperimentDevice experiment_device(const gpu::GpuState& state, bool simulated);
 
 struct ExperimentRequest {
   std::vector<std::string> techniques{};  // as typed; empty = all that can run

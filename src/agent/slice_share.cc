@@ -54,4 +54,15 @@ SliceShare slice_share(const gpu::GpuState& device, const gpu::GpuInstanceProfil
   return share;
 }
 
+const gpu::GpuInstanceProfile* smallest_profile(const gpu::GpuState& device) {
+  const gpu::GpuInstanceProfile* smallest = nullptr;
+  for (const gpu::GpuInstanceProfile& profile : device.profiles) {
+    if (smallest == nullptr || profile.slices < smallest->slices ||
+        (profile.slices == smallest->slices && profile.memory_mib < smallest->memory_mib)) {
+      smallest = &profile;
+    }
+  }
+  return smallest;
+}
+
 }  // namespace septet::agent

@@ -32,4 +32,8 @@ SliceShare device_share(const gpu::GpuState& device, const MachineSize& machine)
 SliceShare slice_share(const gpu::GpuState& device, const gpu::GpuInstanceProfile& profile,
                        const MachineSize& machine);
 
+// The smallest profile, by slices, then memory; of equals the plain one, which is listed first.
+// Null where the GPU cannot be partitioned.
+const gpu::GpuInstanceProfile* smallest_profile(const gpu::GpuState& device);
+
 }  // namespace septet::agent

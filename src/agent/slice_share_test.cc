@@ -56,5 +56,13 @@ TEST(SliceShare, MemoryIsTheProfilesPartOfTheGpusMemoryWhereTheMachineHasThatMuc
   EXPECT_EQ(device_share(device(), small).memory_bytes, 16 * kGib);
 }
 
+TEST(SmallestProfile, IsTheOneWithTheFewestSlicesThenTheLeastMemory) {
+  gpu::GpuState state = device();
+  state.profiles.push_back(profile("1g.10gb", 1, 10240));
+
+  EXPECT_EQ(smallest_profile(state)->name, "1g.5gb");
+  EXPECT_EQ(smallest_profile(gpu::GpuState{}), nullptr);
+}
+
 }  // namespace
 }  // namespace septet::agent

@@ -357,4 +357,15 @@ std::string own_program_path() {
   return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
 }
 
+std::string own_command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string line;
+  std::string word;
+  while (std::getline(file, word, '\0')) {
+    const bool quote = word.empty() || word.find_first_of(" \t'\"$*") != std::string::npos;
+    line += (line.empty() ? "" : " ") + (quote ? "'" + word + "'" : word);
+  }
+  return line;
+}
+
 }  // namespace septet::os

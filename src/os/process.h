@@ -86,4 +86,7 @@ std::optional<std::uint64_t> process_start_time(pid_t pid);
 // The path of the running program itself, for starting more of it.
 std::string own_program_path();
 
+// How this program was called, words with blanks in quotes; for reports that can be repeated.
+std::string own_command_line();
+
 }  // namespace septet::os
