@@ -29,6 +29,7 @@ constexpr std::array kVerbs = {
     AddVerb{add_apply},
     AddVerb{add_reset},
     AddVerb{add_restore},
+    AddVerb{add_compare},
     AddVerb{add_version},
 };
 

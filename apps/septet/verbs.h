@@ -19,6 +19,9 @@ void add_plan(CLI::App& app, const Globals& globals, Action& action);
 void add_apply(CLI::App& app, const Globals& globals, Action& action);
 void add_reset(CLI::App& app, const Globals& globals, Action& action);
 void add_restore(CLI::App& app, const Globals& globals, Action& action);
+void add_perf(CLI::App& app, const Globals& globals, Action& action);
+void add_compare(CLI::App& app, const Globals& globals, Action& action);
+void add_serve(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app
