@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
+#include "measure/arrival_trace.h"
+#include "measure/edge/compressed_file.h"
 #include "measure/edge/load_generator.h"
-#include "measure/load_schedule.h"
+#include "measure/level_json.h"
 #include "measure/perf_console.h"
 #include "measure/perf_csv.h"
 #include "measure/perf_options.h"
+#include "os/clock.h"
 #include "os/durable_file.h"
+#include "os/interrupt.h"
 #include "output.h"
 #include "verb.h"
 
@@ -33,10 +36,9 @@ struct PerfWords {
   measure::PerfArguments arguments;
   PerfOutput output;
   std::uint64_t seed = 1;
+  std::uint64_t output_shared_memory_bytes = 102'400;
+  unsigned max_threads = 0;
 };
-
-std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
 
 void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
   verb.add_option("-m,--model-name", words.model, "Model to measure")->required();
@@ -55,6 +57,10 @@ void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
       ->capture_default_str();
   verb.add_option("--request-intervals", words.request_intervals,
                   "File of gaps between requests in microseconds, one a line");
+  verb.add_option("--request-trace", words.request_trace,
+                  "File of arrival times (Azure's LLM traces, .gz too), replayed once");
+  verb.add_option("--trace-speed", words.trace_speed, "Replay so many times faster")
+      ->capture_default_str();
   verb.add_flag("--binary-search", words.binary_search,
                 "Search the range for the highest level within -l");
   verb.add_option("-l,--latency-threshold", words.latency_threshold_ms, "Milliseconds; 0 = none");
@@ -74,11 +80,16 @@ void add_measuring_options(CLI::App& verb, PerfWords& words) {
   verb.add_option("-s,--stability-percentage", arguments.stability_percentage,
                   "How much three windows may differ (10)");
   verb.add_option("-r,--max-trials", arguments.max_trials, "Windows at most for a level (10)");
+  verb.add_flag("--adaptive,!--no-adaptive", arguments.adaptive,
+                "Short windows until 95% confidence within -s percent (5); the default unless an "
+                "option about windows is given");
   verb.add_option("--percentile", arguments.percentile,
                   "Judge by this latency percentile; -1 = by the average")
       ->capture_default_str();
   verb.add_option("-b,--batch-size", arguments.batch_size, "Batch size")->capture_default_str();
-  verb.add_option("--input-data", arguments.input_data, "random or zero")->allow_extra_args(false);
+  verb.add_option("--input-data", arguments.input_data,
+                  "random, zero, a directory, or JSON files (repeated)")
+      ->allow_extra_args(false);
   verb.add_option("--shape", arguments.shapes, "NAME:1,2,3 for an input with variable dimensions")
       ->allow_extra_args(false);
   verb.add_option("--string-length", arguments.string_length, "Length of made-up strings")
@@ -86,9 +97,33 @@ void add_measuring_options(CLI::App& verb, PerfWords& words) {
   verb.add_option("--string-data", arguments.string_data, "Content of every string");
   verb.add_option("--seed", words.seed, "Seed of random data and Poisson schedules")
       ->capture_default_str();
-  verb.add_option("-f", words.output.csv_file, "CSV file")->type_name("FILE");
-  verb.add_flag("--verbose-csv", words.output.verbose_csv, "More columns in the CSV file");
-  verb.add_flag("-v,--verbose", words.output.verbose, "Show every window");
+}
+
+void add_sequence_options(CLI::App& verb, PerfWords& words) {
+  measure::PerfArguments& arguments = words.arguments;
+  verb.add_option("--shared-memory", arguments.shared_memory, "none or system")
+      ->capture_default_str();
+  verb.add_option("--output-shared-memory-size", words.output_shared_memory_bytes,
+                  "Bytes for an output without a fixed size")
+      ->capture_default_str();
+  verb.add_option("--num-of-sequences", arguments.live_sequences,
+                  "Sequences alive at a request rate")
+      ->capture_default_str();
+  verb.add_option("--sequence-length", arguments.sequence_length, "Requests of a sequence")
+      ->capture_default_str();
+  verb.add_option("--sequence-length-variation", arguments.sequence_length_variation, "Percent")
+      ->capture_default_str();
+  verb.add_option("--sequence-id-range", arguments.sequence_id_range, "START[:END]");
+  verb.add_option("--max-threads", words.max_threads,
+                  "As perf_analyzer's; one thread carries the load here");
+}
+
+void add_output_options(CLI::App& verb, PerfOutput& output) {
+  verb.add_option("-f", output.csv_file,
+                  "CSV file; everything that was measured goes to FILE.jsonl beside it")
+      ->type_name("FILE");
+  verb.add_flag("--verbose-csv", output.verbose_csv, "More columns in the CSV file");
+  verb.add_flag("-v,--verbose", output.verbose, "Show every window");
 }
 
 Result<measure::Target> target_of(const measure::PerfArguments& arguments,
@@ -111,38 +146,51 @@ Result<measure::Target> target_of(const measure::PerfArguments& arguments,
   return target;
 }
 
-Result<std::vector<Duration>> read_intervals(const std::string& path) {
-  const Result<std::string> text = os::read_whole_file(path);
-  return text.ok() ? measure::parse_intervals(*text) : text.error();
+// The gaps of an intervals file or of a trace; none without either.
+Result<std::vector<Duration>> read_gaps(const measure::PerfPlan& plan) {
+  if (plan.trace_file) {
+    const Result<std::string> text = measure::read_compressed_file(*plan.trace_file);
+    return text.ok() ? measure::parse_arrival_trace(*text, plan.trace_speed) : text.error();
+  }
+  if (plan.intervals_file) {
+    const Result<std::string> text = os::read_whole_file(*plan.intervals_file);
+    return text.ok() ? measure::parse_intervals(*text) : text.error();
+  }
+  return std::vector<Duration>{};
 }
 
-Result<measure::GeneratorOptions> generator_options(const measure::PerfPlan& plan,
-                                                    std::uint64_t seed) {
+measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const PerfWords& words,
+                                            std::vector<Duration> gaps) {
   measure::GeneratorOptions options;
   options.distribution = plan.distribution;
-  options.seed = seed;
-  if (plan.intervals_file) {
-    Result<std::vector<Duration>> intervals = read_intervals(*plan.intervals_file);
-    if (!intervals.ok()) {
-      return intervals.error();
-    }
-    options.intervals = *std::move(intervals);
-  }
+  options.seed = words.seed;
+  options.intervals = std::move(gaps);
+  options.input_files = plan.input_files;
+  options.shared_memory = plan.shared_memory;
+  options.output_shared_memory_bytes = words.output_shared_memory_bytes;
+  options.live_sequences = words.arguments.live_sequences;
+  options.sequence.length = words.arguments.sequence_length;
+  options.sequence.length_variation_percent = words.arguments.sequence_length_variation;
+  options.sequence.first_id = plan.first_sequence_id;
+  options.sequence.last_id = plan.last_sequence_id;
   return options;
 }
 
 // The rows go to console and file as they come.
 class PerfRun {
  public:
-  PerfRun(const measure::PerfPlan& plan, const PerfOutput& output,
-          measure::LoadGenerator& generator)
+  PerfRun(const measure::PerfPlan& plan, const PerfWords& words, measure::LoadGenerator& generator)
       : plan_(plan), generator_(generator) {
     format_.mode = plan.mode;
     format_.percentile = plan.rules.percentile;
     format_.server_columns = generator.description().has_statistics();
     format_.cache_columns = generator.description().model.has_response_cache;
-    format_.verbose = output.verbose_csv;
-    if (output.verbose > 0) {
+    format_.verbose = words.output.verbose_csv;
+    context_.model = words.arguments.model;
+    context_.url = words.arguments.urls.empty() ? "localhost:8000" : words.arguments.urls.front();
+    context_.version = fmt::format("{} {}", SEPTET_VERSION, commit());
+    context_.seed = words.seed;
+    if (words.output.verbose > 0) {
       generator.on_window([this](const auto& /*level*/, const auto& windows) {
         fmt::print("{}", measure::perf_window_text(plan_, windows.size(), windows.back()));
         std::fflush(stdout);
@@ -150,20 +198,15 @@ class PerfRun {
     }
   }
 
-  Result<Ok> run(const std::string& csv_file) {
+  Result<Ok> run(const std::string& csv_file, const std::atomic<bool>& stop) {
     if (!csv_file.empty()) {
-      Result<os::AppendFile> file = os::AppendFile::create(csv_file);
-      if (!file.ok()) {
-        return file.error();
-      }
-      csv_.emplace(*std::move(file));
-      SEPTET_TRY(csv_->append(measure::perf_csv_header(format_)));
+      SEPTET_TRY(open_files(csv_file));
     }
     fmt::print("{}", measure::perf_settings_text(plan_));
-    measure::run_sweep(generator_, plan_.sweep(), stop_requested,
+    measure::run_sweep(generator_, plan_.sweep(), stop,
                        [this](const measure::LevelResult& result) { add(result); });
     fmt::print("{}", measure::perf_summary_text(plan_, results_));
-    return write_result_;
+    return written_;
   }
 
   bool measured_anything() const {
@@ -173,11 +216,34 @@ class PerfRun {
   const std::vector<measure::LevelResult>& results() const { return results_; }
 
  private:
+  Result<Ok> open_files(const std::string& csv_file) {
+    Result<os::AppendFile> csv = os::AppendFile::create(csv_file);
+    if (!csv.ok()) {
+      return csv.error();
+    }
+    csv_.emplace(*std::move(csv));
+    SEPTET_TRY(csv_->append(measure::perf_csv_header(format_)));
+    if (csv_file.starts_with("/dev/")) {
+      return Ok{};  // nothing can lie beside it
+    }
+    Result<os::AppendFile> open_form = os::AppendFile::create(csv_file + ".jsonl");
+    if (!open_form.ok()) {
+      return open_form.error();
+    }
+    open_form_.emplace(*std::move(open_form));
+    return Ok{};
+  }
+
+  // A file that can no longer be written must not end the measurement: the console still has it.
   void add(const measure::LevelResult& result) {
     fmt::print("{}", measure::perf_level_text(plan_, result));
     std::fflush(stdout);
-    if (csv_ && write_result_.ok()) {
-      write_result_ = csv_->append(measure::perf_csv_row(format_, result));
+    if (csv_ && written_.ok()) {
+      written_ = csv_->append(measure::perf_csv_row(format_, result));
+    }
+    if (open_form_ && written_.ok()) {
+      context_.unix_time_ns = os::unix_time_ns();
+      written_ = open_form_->append(measure::level_json(result, context_));
     }
     results_.push_back(result);
   }
@@ -185,8 +251,10 @@ class PerfRun {
   const measure::PerfPlan& plan_;
   measure::LoadGenerator& generator_;
   measure::PerfCsvFormat format_;
+  measure::MeasurementContext context_;
   std::optional<os::AppendFile> csv_;
-  Result<Ok> write_result_ = Ok{};
+  std::optional<os::AppendFile> open_form_;
+  Result<Ok> written_ = Ok{};
   std::vector<measure::LevelResult> results_;
 };
 
@@ -200,6 +268,10 @@ Error nothing_measured(const std::vector<measure::LevelResult>& results) {
 }
 
 int run_perf(const PerfWords& words, OutputFormat format) {
+  const Result<std::unique_ptr<os::Interrupt>> interrupt = os::Interrupt::start();
+  if (!interrupt.ok()) {
+    return fail(interrupt.error(), format);
+  }
   Result<measure::PerfPlan> plan = measure::plan_of(words.arguments);
   if (!plan.ok()) {
     return fail(plan.error(), format);
@@ -209,29 +281,24 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   if (!target.ok()) {
     return fail(target.error(), format);
   }
-  const Result<measure::GeneratorOptions> options = generator_options(*plan, words.seed);
-  if (!options.ok()) {
-    return fail(options.error(), format);
+  const Result<std::vector<Duration>> gaps = read_gaps(*plan);
+  if (!gaps.ok()) {
+    return fail(gaps.error(), format);
   }
-  if (!options->intervals.empty()) {
-    plan->begin = measure::shown_rate(options->intervals);
-    plan->end = plan->begin;
+  if (!gaps->empty()) {
+    plan->use_intervals(*gaps);
   }
-  const Result<std::unique_ptr<measure::LoadGenerator>> generator =
-      measure::LoadGenerator::open(*target, plan->input, plan->rules, *options);
+  const Result<std::unique_ptr<measure::LoadGenerator>> generator = measure::LoadGenerator::open(
+      *target, plan->input, plan->rules, generator_options(*plan, words, *gaps));
   if (!generator.ok()) {
     return fail(generator.error(), format);
   }
-  std::signal(SIGINT, [](int /*signal*/) { stop_requested.store(true); });
-  std::signal(SIGTERM, [](int /*signal*/) { stop_requested.store(true); });
-  PerfRun run(*plan, words.output, **generator);
-  if (const Result<Ok> done = run.run(words.output.csv_file); !done.ok()) {
+  PerfRun run(*plan, words, **generator);
+  if (const Result<Ok> done = run.run(words.output.csv_file, (*interrupt)->requested());
+      !done.ok()) {
     return fail(done.error(), format);
   }
-  if (!run.measured_anything()) {
-    return fail(nothing_measured(run.results()), format);
-  }
-  return 0;
+  return run.measured_anything() ? 0 : fail(nothing_measured(run.results()), format);
 }
 
 }  // namespace
@@ -242,6 +309,8 @@ void add_perf(CLI::App& app, const Globals& globals, Action& action) {
   auto words = std::make_shared<PerfWords>();
   add_load_options(*verb, words->arguments);
   add_measuring_options(*verb, *words);
+  add_sequence_options(*verb, *words);
+  add_output_options(*verb, words->output);
   verb->callback([words, &globals, &action] {
     action = [words, &globals] { return run_perf(*words, globals.output); };
   });

@@ -96,35 +96,10 @@ Error usage(std::string message, std::string hint = {}) {
   return make_error(ErrorKind::kUsage, std::move(message), std::move(hint));
 }
 
-// The shape to send: the model's, its variable dimensions filled from the options.
-Result<Shape> input_shape(const ModelDescription& model, const TensorDescription& input,
-                          const InputOptions& options) {
-  const auto given = options.shapes.find(input.name);
-  if (given == options.shapes.end()) {
-    if (std::any_of(input.shape.begin(), input.shape.end(), [](auto size) { return size < 0; })) {
-      return usage(fmt::format("input '{}' of model '{}' has the variable shape {}", input.name,
-                               model.name, inference::shape_text(input.shape)),
-                   fmt::format("say which: --shape {}:1,2,3", input.name));
-    }
-    return input.shape;
-  }
-  const Shape& shape = given->second;
-  const bool fits =
-      shape.size() == input.shape.size() &&
-      std::equal(shape.begin(), shape.end(), input.shape.begin(),
-                 [](auto wanted, auto own) { return wanted > 0 && (own < 0 || own == wanted); });
-  if (!fits) {
-    return usage(fmt::format("shape {} does not fit input '{}' of model '{}', which takes {}",
-                             inference::shape_text(shape), input.name, model.name,
-                             inference::shape_text(input.shape)));
-  }
-  return shape;
-}
-
 Result<inference::InputTensor> make_input(const ModelDescription& model,
                                           const TensorDescription& input,
                                           const InputOptions& options, Prng& prng) {
-  Result<Shape> shape = input_shape(model, input, options);
+  const Result<Shape> shape = input_shape(model, input, options);
   if (!shape.ok()) {
     return shape.error();
   }
@@ -153,17 +128,7 @@ Result<inference::InputTensor> make_input(const ModelDescription& model,
   return tensor;
 }
 
-Result<Ok> check_options(const ModelDescription& model, const InputOptions& options) {
-  if (options.batch_size < 1) {
-    return usage(fmt::format("batch size {} is below 1", options.batch_size));
-  }
-  if (options.batch_size > std::max<std::int64_t>(1, model.max_batch_size)) {
-    return usage(model.max_batch_size == 0
-                     ? fmt::format("model '{}' does not take batches, so not batch size {}",
-                                   model.name, options.batch_size)
-                     : fmt::format("batch size {} is above model '{}''s max_batch_size {}",
-                                   options.batch_size, model.name, model.max_batch_size));
-  }
+Result<Ok> check_shapes(const ModelDescription& model, const InputOptions& options) {
   for (const auto& [name, shape] : options.shapes) {
     std::vector<std::string> names;
     std::transform(model.inputs.begin(), model.inputs.end(), std::back_inserter(names),
@@ -182,12 +147,64 @@ bool ServerDescription::has_extension(const std::string& extension) const {
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 
-Result<inference::InferRequest> build_request(const ModelDescription& model,
-                                              const InputOptions& options) {
-  SEPTET_TRY(check_options(model, options));
-  Prng prng(options.seed);
+Result<Ok> check_batch(const ModelDescription& model, int batch_size) {
+  if (batch_size < 1) {
+    return usage(fmt::format("batch size {} is below 1", batch_size));
+  }
+  if (batch_size > std::max<std::int64_t>(1, model.max_batch_size)) {
+    return usage(model.max_batch_size == 0
+                     ? fmt::format("model '{}' does not take batches, so not batch size {}",
+                                   model.name, batch_size)
+                     : fmt::format("batch size {} is above model '{}''s max_batch_size {}",
+                                   batch_size, model.name, model.max_batch_size));
+  }
+  return Ok{};
+}
+
+Result<Shape> input_shape(const ModelDescription& model, const TensorDescription& input,
+                          const InputOptions& options, const Shape* given) {
+  const auto option = options.shapes.find(input.name);
+  if (given == nullptr && option != options.shapes.end()) {
+    given = &option->second;
+  }
+  if (given == nullptr) {
+    if (std::any_of(input.shape.begin(), input.shape.end(), [](auto size) { return size < 0; })) {
+      return usage(fmt::format("input '{}' of model '{}' has the variable shape {}", input.name,
+                               model.name, inference::shape_text(input.shape)),
+                   fmt::format("say which: --shape {}:1,2,3", input.name));
+    }
+    return input.shape;
+  }
+  const bool fits =
+      given->size() == input.shape.size() &&
+      std::equal(given->begin(), given->end(), input.shape.begin(),
+                 [](auto wanted, auto own) { return wanted > 0 && (own < 0 || own == wanted); });
+  if (!fits) {
+    return usage(fmt::format("shape {} does not fit input '{}' of model '{}', which takes {}",
+                             inference::shape_text(*given), input.name, model.name,
+                             inference::shape_text(input.shape)));
+  }
+  return *given;
+}
+
+inference::InferRequest empty_request(const ModelDescription& model) {
   inference::InferRequest request;
   request.model_name = model.name;
+  for (const TensorDescription& output : model.outputs) {
+    inference::RequestedOutput wanted;
+    wanted.name = output.name;
+    wanted.binary = true;
+    request.outputs.push_back(std::move(wanted));
+  }
+  return request;
+}
+
+Result<inference::InferRequest> build_request(const ModelDescription& model,
+                                              const InputOptions& options) {
+  SEPTET_TRY(check_batch(model, options.batch_size));
+  SEPTET_TRY(check_shapes(model, options));
+  Prng prng(options.seed);
+  inference::InferRequest request = empty_request(model);
   for (const TensorDescription& input : model.inputs) {
     if (input.optional) {
       continue;
@@ -196,13 +213,7 @@ Result<inference::InferRequest> build_request(const ModelDescription& model,
     if (!tensor.ok()) {
       return tensor.error();
     }
-    request.inputs.push_back(std::move(*tensor));
-  }
-  for (const TensorDescription& output : model.outputs) {
-    inference::RequestedOutput wanted;
-    wanted.name = output.name;
-    wanted.binary = true;
-    request.outputs.push_back(std::move(wanted));
+    request.inputs.push_back(*std::move(tensor));
   }
   return request;
 }

@@ -26,6 +26,22 @@ struct InputOptions {
   std::uint64_t seed = 1;
 };
 
+// The requests of a load: streams of steps. A sequence model plays each stream as one sequence; for
+// other models all steps of all streams are sent in turn.
+using RequestStreams = std::vector<std::vector<inference::InferRequest>>;
+
+// The shape to send for an input: the model's own, its variable dimensions from the options (or
+// from `given`, which stands in the data); without the batch dimension.
+Result<inference::Shape> input_shape(const ModelDescription& model, const TensorDescription& input,
+                                     const InputOptions& options,
+                                     const inference::Shape* given = nullptr);
+
+// A request without inputs: the model's name and every output asked for as binary.
+inference::InferRequest empty_request(const ModelDescription& model);
+
+// Whether the model takes this batch size.
+Result<Ok> check_batch(const ModelDescription& model, int batch_size);
+
 // The request: every input that is not optional, with data; every output asked for as binary.
 // Errors (kUsage): a batch size that the model does not take, a variable dimension without a shape,
 // a shape that the model does not take, a shape for an input that does not exist, an input of a

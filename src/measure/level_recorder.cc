@@ -32,6 +32,7 @@ void LevelRecorder::answered(const AnsweredRequest& request) {
   open_.sent_latency.record(request.sent_latency);
   open_.send_ns += static_cast<double>(request.send.count());
   open_.receive_ns += static_cast<double>(request.receive.count());
+  open_.sequences += request.ends_sequence ? 1 : 0;
 }
 
 void LevelRecorder::failed(FailureKind kind) {
@@ -46,8 +47,6 @@ void LevelRecorder::sent_late(Duration lag) {
     open_.result.delayed += lag > kDelayedAfter ? 1 : 0;
   }
 }
-
-void LevelRecorder::sequence_ended() { open_.sequences += started_ ? 1 : 0; }
 
 double LevelRecorder::judged_us(const Window& window) const {
   return rules_.percentile ? window.latency.percentile_ns(*rules_.percentile) / 1e3

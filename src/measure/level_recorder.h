@@ -25,6 +25,7 @@ struct AnsweredRequest {
   Duration sent_latency{};  // sent to end
   Duration send{};          // writing the request
   Duration receive{};       // first to last byte of the answer
+  bool ends_sequence = false;
 };
 
 class LevelRecorder {
@@ -38,7 +39,6 @@ class LevelRecorder {
   void failed(FailureKind kind);
   // A request left this long after it was due; more than a millisecond counts as delayed.
   void sent_late(Duration lag);
-  void sequence_ended();
 
   // Good answers in the open window.
   std::uint64_t completed_in_window() const { return open_.result.completed; }

@@ -8,7 +8,8 @@ namespace {
 Instant at(std::int64_t ms) { return Instant(milliseconds(ms)); }
 
 AnsweredRequest answer(std::int64_t latency_ms) {
-  return {milliseconds(latency_ms), milliseconds(latency_ms), microseconds(200), microseconds(40)};
+  return {milliseconds(latency_ms), milliseconds(latency_ms), microseconds(200), microseconds(40),
+          false};
 }
 
 class LevelRecorderTest : public testing::Test {

@@ -39,9 +39,20 @@ struct MeasurementRules {
   Duration latency_limit{};       // 0 = none; above it a sweep ends
   Duration warm_up{};             // load before the first window that is not counted
   Duration request_timeout = seconds(60);
-  // Set: stop as soon as the 95 % confidence intervals (batch means) of throughput and of the
-  // judged latency are within this percentage of their values, and not by the three-window rule.
+  // Set: adaptive windows. A level ends as soon as the 95 % confidence intervals (batch means, a
+  // window is a batch) of throughput and of the judged latency are within this percentage of their
+  // values, and not by the three-window rule.
   std::optional<double> confidence_percent;
+  // Set: just so many windows, all of which count; nothing is judged (a trace is replayed once).
+  std::optional<int> fixed_windows;
+
+  // Short windows, as many as it takes for intervals of +- 5 %, at most 60.
+  static MeasurementRules adaptive();
 };
+
+// How many answers a window must have before it may end: batches shorter than a full turn of the
+// requests in flight are not independent, so adaptive windows wait for that. 0 = time alone
+// decides.
+std::uint64_t requests_needed(const MeasurementRules& rules, const Level& level);
 
 }  // namespace septet::measure

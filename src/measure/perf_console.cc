@@ -128,14 +128,22 @@ std::string warning_lines(const PerfPlan& plan, const LevelResult& result) {
 }  // namespace
 
 std::string perf_settings_text(const PerfPlan& plan) {
+  const bool adaptive = plan.rules.confidence_percent.has_value();
   std::string text = fmt::format(
       "*** Measurement Settings ***\n  Batch size: {}\n  Service Kind: Triton\n"
       "  Using \"{}\" mode for stabilization\n",
-      plan.input.batch_size, plan.rules.requests_per_window ? "count_windows" : "time_windows");
+      plan.input.batch_size,
+      adaptive                         ? "adaptive_windows"
+      : plan.rules.requests_per_window ? "count_windows"
+                                       : "time_windows");
   text += plan.rules.requests_per_window
               ? fmt::format("  Minimum number of samples in each window: {}\n",
                             *plan.rules.requests_per_window)
               : fmt::format("  Measurement window: {} msec\n", plan.rules.window / milliseconds(1));
+  if (adaptive) {
+    text += fmt::format("  Until 95% confidence is within {:g}% (-p MS for fixed windows)\n",
+                        *plan.rules.confidence_percent);
+  }
   text += load_lines(plan);
   text += fmt::format("  Using {} calls for inference\n",
                       plan.call_mode == CallMode::kSync ? "synchronous" : "asynchronous");

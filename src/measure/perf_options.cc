@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/text.h"
+#include "measure/load_schedule.h"
 
 namespace septet::measure {
 
 namespace {
 
 constexpr std::uint64_t kDefaultRequestCount = 50;
+constexpr int kReplayWindows = 10;
 
 Error usage(std::string message, std::string hint = {}) {
   return make_error(ErrorKind::kUsage, std::move(message), std::move(hint));
@@ -49,15 +53,20 @@ Result<Range> parse_range(std::string_view option, const std::string& text, bool
 
 Result<Ok> read_load(const PerfArguments& arguments, PerfPlan& plan) {
   const int ways = (arguments.concurrency_range ? 1 : 0) + (arguments.request_rate_range ? 1 : 0) +
-                   (arguments.request_intervals ? 1 : 0);
+                   (arguments.request_intervals ? 1 : 0) + (arguments.request_trace ? 1 : 0);
   if (ways > 1) {
     return usage(
-        "only one of --concurrency-range, --request-rate-range and --request-intervals can be "
-        "used");
+        "only one of --concurrency-range, --request-rate-range, --request-intervals and "
+        "--request-trace can be used");
   }
-  if (arguments.request_intervals) {
+  if (arguments.request_intervals || arguments.request_trace) {
+    if (arguments.trace_speed <= 0) {
+      return usage("--trace-speed must be above 0");
+    }
     plan.mode = LoadMode::kIntervals;
     plan.intervals_file = arguments.request_intervals;
+    plan.trace_file = arguments.request_trace;
+    plan.trace_speed = arguments.trace_speed;
     return Ok{};
   }
   const bool open = arguments.request_rate_range.has_value();
@@ -134,7 +143,24 @@ Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
   return Ok{};
 }
 
+// Somebody who says nothing about windows gets the shortest measurement that is good enough;
+// whoever gives perf_analyzer's words gets perf_analyzer's rule.
+bool wants_adaptive(const PerfArguments& arguments) {
+  const bool window_words = arguments.measurement_interval_ms || arguments.stability_percentage ||
+                            arguments.max_trials || arguments.measurement_request_count ||
+                            arguments.measurement_mode != "time_windows";
+  return arguments.adaptive.value_or(!window_words);
+}
+
 Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
+  if (wants_adaptive(arguments)) {
+    const Duration limit = plan.rules.latency_limit;
+    plan.rules = MeasurementRules::adaptive();
+    plan.rules.latency_limit = limit;
+    if (arguments.stability_percentage) {
+      plan.rules.confidence_percent = arguments.stability_percentage;
+    }
+  }
   if (arguments.measurement_interval_ms) {
     if (*arguments.measurement_interval_ms == 0) {
       return usage("--measurement-interval must be above 0 ms");
@@ -158,8 +184,9 @@ Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
     }
     plan.rules.percentile = arguments.percentile;
   }
-  plan.rules.stability_percent = arguments.stability_percentage.value_or(10);
-  plan.rules.max_windows = arguments.max_trials.value_or(10);
+  plan.rules.stability_percent =
+      arguments.stability_percentage.value_or(plan.rules.stability_percent);
+  plan.rules.max_windows = arguments.max_trials.value_or(plan.rules.max_windows);
   if (plan.rules.stability_percent <= 0 || plan.rules.max_windows < 1) {
     return usage("--stability-percentage and --max-trials must be above 0");
   }
@@ -186,6 +213,28 @@ Result<Ok> read_shape(const std::string& text, InputOptions& input) {
   return Ok{};
 }
 
+Result<Ok> read_sequences(const PerfArguments& arguments, PerfPlan& plan) {
+  if (arguments.live_sequences == 0 || arguments.sequence_length == 0 ||
+      arguments.sequence_length_variation < 0 || arguments.sequence_length_variation > 100) {
+    return usage(
+        "--num-of-sequences and --sequence-length must be above 0, and the variation of the "
+        "length within 0 to 100 percent");
+  }
+  if (!arguments.sequence_id_range) {
+    return Ok{};
+  }
+  const std::vector<std::string_view> ends = split(*arguments.sequence_id_range, ':');
+  const std::optional<std::uint64_t> first = parse_uint(ends.front());
+  const std::optional<std::uint64_t> last = ends.size() > 1 ? parse_uint(ends.back()) : UINT64_MAX;
+  if (ends.size() > 2 || !first || !last || *first == 0 || *last < *first) {
+    return usage(fmt::format("--sequence-id-range '{}' is not START:END with whole numbers above 0",
+                             *arguments.sequence_id_range));
+  }
+  plan.first_sequence_id = *first;
+  plan.last_sequence_id = *last;
+  return Ok{};
+}
+
 Result<Ok> read_input(const PerfArguments& arguments, PerfPlan& plan) {
   if (arguments.batch_size < 1) {
     return usage(fmt::format("batch size {} is below 1", arguments.batch_size));
@@ -203,10 +252,30 @@ Result<Ok> read_input(const PerfArguments& arguments, PerfPlan& plan) {
   for (const std::string& shape : arguments.shapes) {
     SEPTET_TRY(read_shape(shape, plan.input));
   }
+  if (arguments.shared_memory != "none" && arguments.shared_memory != "system") {
+    return usage(fmt::format("--shared-memory '{}' is not offered", arguments.shared_memory),
+                 "use none or system; the load generator holds no GPU memory");
+  }
+  plan.shared_memory = arguments.shared_memory == "system";
   return Ok{};
 }
 
 }  // namespace
+
+void PerfPlan::use_intervals(const std::vector<Duration>& gaps) {
+  begin = shown_rate(gaps);
+  end = begin;
+  if (trace_file) {
+    const Duration total = std::accumulate(gaps.begin(), gaps.end(), Duration::zero());
+    begin = static_cast<double>(gaps.size()) / to_seconds(total);
+    end = begin;
+    rules.confidence_percent.reset();
+    rules.requests_per_window.reset();
+    rules.fixed_windows = kReplayWindows;
+    rules.window = total / kReplayWindows;
+    rules.window_stretch = 1;
+  }
+}
 
 LevelSweep PerfPlan::sweep() const {
   return binary_search ? LevelSweep::binary(mode, begin, end, step)
@@ -223,6 +292,7 @@ Result<PerfPlan> plan_of(const PerfArguments& arguments) {
   SEPTET_TRY(read_calls(arguments, plan));
   SEPTET_TRY(read_rules(arguments, plan));
   SEPTET_TRY(read_input(arguments, plan));
+  SEPTET_TRY(read_sequences(arguments, plan));
   return plan;
 }
 

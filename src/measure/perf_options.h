@@ -30,6 +30,8 @@ struct PerfArguments {
   std::optional<std::string> concurrency_range;   // START[:END[:STEP]]
   std::optional<std::string> request_rate_range;  // START[:END[:STEP]]
   std::optional<std::string> request_intervals;   // a file
+  std::optional<std::string> request_trace;       // a file
+  double trace_speed = 1;
   std::string request_distribution = "constant";
   bool binary_search = false;
   std::uint64_t latency_threshold_ms = 0;
@@ -43,12 +45,19 @@ struct PerfArguments {
   std::optional<double> stability_percentage;
   std::optional<int> max_trials;
   int percentile = -1;
+  std::optional<bool> adaptive;  // not said: adaptive unless a word about windows was said
 
   int batch_size = 1;
   std::vector<std::string> input_data;  // random, zero, a directory, or JSON files
   std::vector<std::string> shapes;      // NAME:1,2,3
   std::uint64_t string_length = 128;
   std::string string_data;
+  std::string shared_memory = "none";  // none, system or cuda
+
+  std::uint64_t live_sequences = 4;
+  std::uint64_t sequence_length = 20;
+  double sequence_length_variation = 20;         // percent
+  std::optional<std::string> sequence_id_range;  // START[:END]
 };
 
 struct PerfPlan {
@@ -61,11 +70,19 @@ struct PerfPlan {
   bool grpc = false;
   RequestDistribution distribution = RequestDistribution::kConstant;
   std::optional<std::string> intervals_file;
+  std::optional<std::string> trace_file;
+  double trace_speed = 1;
   MeasurementRules rules;
   InputOptions input;
   std::vector<std::string> input_files;  // directories or JSON files; empty = made up
   std::vector<std::pair<std::string, std::string>> headers;
+  bool shared_memory = false;
+  std::uint64_t first_sequence_id = 1;
+  std::uint64_t last_sequence_id = UINT64_MAX;
 
+  // The gaps of an open loop with given gaps become the plan's one level. A trace is replayed once,
+  // in ten windows that all count.
+  void use_intervals(const std::vector<Duration>& gaps);
   LevelSweep sweep() const;
 };
 

@@ -12,7 +12,9 @@ PerfArguments model() {
 }
 
 TEST(PerfOptions, DefaultsArePerfAnalyzers) {
-  const Result<PerfPlan> plan = plan_of(model());
+  PerfArguments arguments = model();
+  arguments.adaptive = false;
+  const Result<PerfPlan> plan = plan_of(arguments);
 
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->mode, LoadMode::kConcurrency);
@@ -23,6 +25,18 @@ TEST(PerfOptions, DefaultsArePerfAnalyzers) {
   EXPECT_EQ(plan->rules.max_windows, 10);
   EXPECT_FALSE(plan->rules.percentile.has_value());
   EXPECT_FALSE(plan->grpc);
+}
+
+TEST(PerfOptions, WindowsAreAdaptiveUntilAWordAboutThemIsSaid) {
+  EXPECT_TRUE(plan_of(model())->rules.confidence_percent.has_value());
+
+  PerfArguments arguments = model();
+  arguments.measurement_interval_ms = 5000;
+  EXPECT_FALSE(plan_of(arguments)->rules.confidence_percent.has_value());
+
+  arguments.adaptive = true;
+  EXPECT_TRUE(plan_of(arguments)->rules.confidence_percent.has_value());
+  EXPECT_EQ(plan_of(arguments)->rules.window, milliseconds(5000));
 }
 
 TEST(PerfOptions, TheGuidesCommandIsUnderstood) {
@@ -78,6 +92,26 @@ TEST(PerfOptions, FilesOfInputDataAreKeptApartFromMadeUpData) {
 
   arguments.input_data = {"a.json", "b.json"};
   EXPECT_THAT(plan_of(arguments)->input_files, testing::ElementsAre("a.json", "b.json"));
+}
+
+TEST(PerfOptions, ATraceIsReplayedOnceAndAllOfItCounts) {
+  PerfArguments arguments = model();
+  arguments.request_trace = "trace.csv";
+  PerfPlan plan = *plan_of(arguments);
+
+  plan.use_intervals({seconds(0), seconds(30), seconds(70)});
+
+  EXPECT_EQ(plan.rules.fixed_windows, 10);
+  EXPECT_EQ(plan.rules.window, seconds(10));
+  EXPECT_NEAR(plan.begin, 0.03, 1e-12);
+}
+
+TEST(PerfOptions, SequenceIdsMayBeLimited) {
+  PerfArguments arguments = model();
+  arguments.sequence_id_range = "100:199";
+
+  EXPECT_EQ(plan_of(arguments)->first_sequence_id, 100U);
+  EXPECT_EQ(plan_of(arguments)->last_sequence_id, 199U);
 }
 
 struct Refused {
@@ -158,6 +192,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"no_window", [](A& a) { a.measurement_interval_ms = 0; }, "above 0"},
         Refused{"no_trials", [](A& a) { a.max_trials = 0; }, "above 0"},
         Refused{"batch_0", [](A& a) { a.batch_size = 0; }, "below 1"},
+        Refused{"cuda_memory", [](A& a) { a.shared_memory = "cuda"; }, "none or system"},
+        Refused{"no_sequences", [](A& a) { a.live_sequences = 0; }, "--num-of-sequences"},
+        Refused{"sequence_ids", [](A& a) { a.sequence_id_range = "9:3"; }, "START:END"},
+        Refused{"trace_speed",
+                [](A& a) {
+                  a.request_trace = "f";
+                  a.trace_speed = 0;
+                },
+                "--trace-speed"},
         Refused{"shape_without_name", [](A& a) { a.shapes = {"1,2"}; }, "NAME:1,2,3"},
         Refused{"shape_of_words", [](A& a) { a.shapes = {"IN:a"}; }, "NAME:1,2,3"},
         Refused{"shape_of_zero", [](A& a) { a.shapes = {"IN:0"}; }, "NAME:1,2,3"},

@@ -74,6 +74,9 @@ std::optional<ConfidenceInterval> confidence_interval(std::span<const double> ba
 }
 
 std::size_t windows_to_merge(std::span<const WindowResult> windows, const MeasurementRules& rules) {
+  if (rules.fixed_windows) {
+    return windows.size();
+  }
   if (rules.confidence_percent && windows.size() > 1) {
     return windows.size() - 1;
   }
@@ -81,6 +84,10 @@ std::size_t windows_to_merge(std::span<const WindowResult> windows, const Measur
 }
 
 LevelVerdict judge(std::span<const WindowResult> windows, const MeasurementRules& rules) {
+  if (rules.fixed_windows) {
+    return windows.size() < static_cast<std::size_t>(*rules.fixed_windows) ? LevelVerdict::kContinue
+                                                                           : LevelVerdict::kStable;
+  }
   const std::span<const WindowResult> merged = windows.last(windows_to_merge(windows, rules));
   const bool enough = windows.size() >= kStabilityWindows;
   const bool limited = rules.latency_limit > Duration::zero();

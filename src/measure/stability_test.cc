@@ -127,6 +127,27 @@ TEST(Confidence, ALevelStopsWhenBothIntervalsAreTightAndDropsItsFirstWindow) {
   EXPECT_EQ(windows_to_merge(windows, rules), 6U);
 }
 
+TEST(FixedWindows, AllCountAndNoneIsJudged) {
+  MeasurementRules rules;
+  rules.fixed_windows = 2;
+  std::vector<WindowResult> windows = {window(1, 900)};
+  EXPECT_EQ(judge(windows, rules), LevelVerdict::kContinue);
+
+  windows.push_back(window(500, 3));
+
+  EXPECT_EQ(judge(windows, rules), LevelVerdict::kStable);
+  EXPECT_EQ(windows_to_merge(windows, rules), 2U);
+}
+
+TEST(RequestsNeeded, AdaptiveWindowsWaitForAFullTurnOfTheRequestsInFlight) {
+  const MeasurementRules adaptive = MeasurementRules::adaptive();
+
+  EXPECT_EQ(requests_needed(adaptive, {LoadMode::kConcurrency, 4}), 30U);
+  EXPECT_EQ(requests_needed(adaptive, {LoadMode::kConcurrency, 100}), 100U);
+  EXPECT_EQ(requests_needed(adaptive, {LoadMode::kRequestRate, 1000}), 30U);
+  EXPECT_EQ(requests_needed({}, {LoadMode::kConcurrency, 100}), 0U);
+}
+
 TEST(Confidence, ALevelGoesOnWhileTheLatencyScatters) {
   MeasurementRules rules;
   rules.confidence_percent = 5;

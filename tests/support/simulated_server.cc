@@ -45,8 +45,9 @@ class SimulatedServer::Impl final : public os::EventLoop::Watcher {
   os::Endpoint endpoint_;
   std::atomic<std::uint64_t> requests_ = 0;
   std::atomic<std::uint64_t> most_at_once_ = 0;
-  std::mutex mutex_;  // guards last_request_
+  std::mutex mutex_;  // guards the two below
   std::string last_request_;
+  std::string last_registration_;
 
  private:
   struct Job {
@@ -205,6 +206,12 @@ void SimulatedServer::Impl::received(Connection& connection, std::string_view pa
     infer(connection, whole);
     return;
   }
+  if (path.starts_with("/v2/systemsharedmemory/")) {
+    const std::lock_guard lock(mutex_);
+    last_registration_ = whole;
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    return;
+  }
   const std::string body = describe(path);
   constexpr std::string_view kUnknown = R"({"error":"unknown model"})";
   const std::string_view text = body.empty() ? kUnknown : std::string_view(body);
@@ -330,6 +337,11 @@ std::uint64_t SimulatedServer::most_at_once() const { return impl_->most_at_once
 std::string SimulatedServer::last_request() const {
   const std::lock_guard lock(impl_->mutex_);
   return impl_->last_request_;
+}
+
+std::string SimulatedServer::last_registration() const {
+  const std::lock_guard lock(impl_->mutex_);
+  return impl_->last_registration_;
 }
 
 }  // namespace septet::test

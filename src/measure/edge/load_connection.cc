@@ -22,7 +22,12 @@ FailureKind kind_of_status(unsigned status) {
 
 void LoadConnection::send(Instant due) {
   due_ = due;
-  client_.send({request_.head, request_.body, {}});
+  client_.send(feed_.next(slot_));
+}
+
+void LoadConnection::close() {
+  client_.close();
+  RequestFeed::abandon(slot_);
 }
 
 void LoadConnection::time_out() {
@@ -32,9 +37,9 @@ void LoadConnection::time_out() {
 
 void LoadConnection::on_answered(HttpClient& client, const HttpClient::Answer& answer) {
   if (answer.status != 200) {
-    owner_.on_failure(*this, kind_of_status(answer.status),
-                      fmt::format("{} answered {}: {}", client.endpoint().text(), answer.status,
-                                  error_text(answer.body)));
+    report_failure(kind_of_status(answer.status),
+                   fmt::format("{} answered {}: {}", client.endpoint().text(), answer.status,
+                               error_text(answer.body)));
     return;
   }
   AnsweredRequest request;
@@ -42,11 +47,17 @@ void LoadConnection::on_answered(HttpClient& client, const HttpClient::Answer& a
   request.sent_latency = answer.ended - answer.sent;
   request.send = answer.send_ended - answer.sent;
   request.receive = answer.ended - answer.first_byte;
+  request.ends_sequence = slot_.ends_sequence;
   owner_.on_answer(*this, request);
 }
 
 void LoadConnection::on_failed(HttpClient& /*client*/, FailureKind kind,
                                const std::string& reason) {
+  report_failure(kind, reason);
+}
+
+void LoadConnection::report_failure(FailureKind kind, const std::string& reason) {
+  RequestFeed::abandon(slot_);
   owner_.on_failure(*this, kind, reason);
 }
 

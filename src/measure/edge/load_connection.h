@@ -1,4 +1,4 @@
-// LoadConnection: one connection of the load, and the one request that it repeats.
+// LoadConnection: one connection of the load and its place in the feed of requests.
 //
 // Owned by the LoadDriver; the loop's thread.
 #pragma once
@@ -7,15 +7,10 @@
 
 #include "base/time.h"
 #include "measure/edge/http_client.h"
+#include "measure/edge/request_feed.h"
 #include "measure/level_recorder.h"
 
 namespace septet::measure {
-
-// The request as it goes over the wire. The body is shared by all connections and outlives them.
-struct WireRequest {
-  std::string head;  // with the endpoint's Host
-  std::string_view body;
-};
 
 class LoadConnection final : public HttpClient::Listener {
  public:
@@ -28,19 +23,19 @@ class LoadConnection final : public HttpClient::Listener {
                             const std::string& reason) = 0;
   };
 
-  LoadConnection(os::EventLoop& loop, const os::Endpoint& endpoint, WireRequest request,
-                 Owner& owner)
-      : client_(loop, endpoint, *this, HttpClient::BodyUse::kDiscard),
-        request_(std::move(request)),
-        owner_(owner) {}
+  LoadConnection(os::EventLoop& loop, const os::Endpoint& endpoint, std::size_t endpoint_index,
+                 RequestFeed& feed, Owner& owner)
+      : client_(loop, endpoint, *this, HttpClient::BodyUse::kDiscard), feed_(feed), owner_(owner) {
+    slot_.endpoint = endpoint_index;
+  }
 
   bool busy() const { return client_.busy(); }
-  // Sends the request that was due at the instant. Not busy.
+  // Sends the feed's next request, which was due at the instant. Not busy.
   void send(Instant due);
   // When the request in hand was really sent.
   Instant sent() const { return client_.sent(); }
   void time_out();
-  void close() { client_.close(); }
+  void close();
 
   // What the owner keeps with a connection.
   Duration back_off{};           // closed loop: pause after the next failure
@@ -50,9 +45,11 @@ class LoadConnection final : public HttpClient::Listener {
  private:
   void on_answered(HttpClient& client, const HttpClient::Answer& answer) override;
   void on_failed(HttpClient& client, FailureKind kind, const std::string& reason) override;
+  void report_failure(FailureKind kind, const std::string& reason);
 
   HttpClient client_;
-  WireRequest request_;
+  RequestFeed& feed_;
+  RequestFeed::Slot slot_;
   Owner& owner_;
   Instant due_{};
 };

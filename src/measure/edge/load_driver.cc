@@ -17,12 +17,14 @@ constexpr Duration kTimeoutCheck = milliseconds(100);
 
 }  // namespace
 
-LoadDriver::LoadDriver(os::EventLoop& loop, Settings settings, Observer& observer)
+LoadDriver::LoadDriver(os::EventLoop& loop, Settings settings, RequestFeed& feed,
+                       Observer& observer)
     : loop_(loop),
       settings_(std::move(settings)),
+      feed_(feed),
       observer_(observer),
       due_timer_(loop, [this] { send_due(); }) {
-  CHECK(!settings_.endpoints.empty() && settings_.endpoints.size() == settings_.requests.size());
+  CHECK(!settings_.endpoints.empty());
   timeout_timer_ = loop_.call_after(kTimeoutCheck, [this] { check_timeouts(); });
 }
 
@@ -33,8 +35,8 @@ LoadDriver::~LoadDriver() {
 
 LoadConnection& LoadDriver::add_connection() {
   const std::size_t turn = connections_.size() % settings_.endpoints.size();
-  connections_.push_back(std::make_unique<LoadConnection>(loop_, settings_.endpoints[turn],
-                                                          settings_.requests[turn], *this));
+  connections_.push_back(
+      std::make_unique<LoadConnection>(loop_, settings_.endpoints[turn], turn, feed_, *this));
   return *connections_.back();
 }
 
@@ -68,6 +70,9 @@ void LoadDriver::run_open(LoadSchedule schedule) {
   next_due_ = schedule_start_ + schedule_->next();
   waiting_.clear();
   free_.clear();
+  while (settings_.one_turn_each && connections_.size() < settings_.max_connections) {
+    add_connection();
+  }
   for (const auto& connection : connections_) {
     loop_.cancel(connection->retry);
     connection->in_load = false;
@@ -134,7 +139,7 @@ void LoadDriver::on_answer(LoadConnection& connection, const AnsweredRequest& an
       send_again(connection);
       return;
     case Mode::kOpen:
-      use_free(connection);
+      use_free();
       return;
   }
 }
@@ -175,15 +180,24 @@ void LoadDriver::back_off(LoadConnection& connection) {
   });
 }
 
-void LoadDriver::use_free(LoadConnection& connection) {
-  if (waiting_.empty() || free_.empty() || free_.back() != &connection) {
+// Sends a request that waits on a free connection, if there are both.
+void LoadDriver::use_free() {
+  if (waiting_.empty() || free_.empty()) {
     return;
   }
-  free_.pop_back();
+  // The one used last is the likeliest to be still open; sequences must all have their turn.
+  LoadConnection* connection = nullptr;
+  if (settings_.one_turn_each) {
+    connection = free_.front();
+    free_.pop_front();
+  } else {
+    connection = free_.back();
+    free_.pop_back();
+  }
   const Instant due = waiting_.front();
   waiting_.pop_front();
   observer_.on_sent_late(os::now() - due);
-  send(connection, due);
+  send(*connection, due);
 }
 
 void LoadDriver::send_due() {
@@ -201,8 +215,7 @@ void LoadDriver::send_due() {
       }
       free_.push_back(&add_connection());
     }
-    LoadConnection& connection = *free_.back();
-    use_free(connection);
+    use_free();
   }
   due_timer_.call_at(next_due_);
 }

@@ -33,12 +33,12 @@ class LoadDriver final : public LoadConnection::Owner {
 
   struct Settings {
     std::vector<os::Endpoint> endpoints;  // connections are dealt to them in turn
-    std::vector<WireRequest> requests;    // one for each endpoint
+    bool one_turn_each = false;           // open loop: connections take turns (sequences)
     std::size_t max_connections = 1024;   // open loop
     Duration request_timeout = seconds(60);
   };
 
-  LoadDriver(os::EventLoop& loop, Settings settings, Observer& observer);
+  LoadDriver(os::EventLoop& loop, Settings settings, RequestFeed& feed, Observer& observer);
   ~LoadDriver() override;
 
   // Keeps this many requests in flight from now on.
@@ -66,11 +66,12 @@ class LoadDriver final : public LoadConnection::Owner {
   void send_again(LoadConnection& connection);
   void back_off(LoadConnection& connection);
   void send_due();
-  void use_free(LoadConnection& connection);
+  void use_free();
   void check_timeouts();
 
   os::EventLoop& loop_;
   Settings settings_;
+  RequestFeed& feed_;
   Observer& observer_;
   PreciseTimer due_timer_;
   os::EventLoop::Timer timeout_timer_;
@@ -85,8 +86,8 @@ class LoadDriver final : public LoadConnection::Owner {
   std::optional<LoadSchedule> schedule_;
   Instant schedule_start_{};
   Instant next_due_{};
-  std::deque<Instant> waiting_;        // due, and no connection was free
-  std::vector<LoadConnection*> free_;  // latest used last
+  std::deque<Instant> waiting_;       // due, and no connection was free
+  std::deque<LoadConnection*> free_;  // latest used last
 };
 
 }  // namespace septet::measure

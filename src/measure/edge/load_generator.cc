@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "inference/v2_codec.h"
 #include "measure/edge/load_driver.h"
-#include "measure/edge/model_query.h"
+#include "measure/edge/load_setup.h"
 #include "measure/edge/statistics_poller.h"
 #include "measure/level_recorder.h"
 #include "os/clock.h"
@@ -23,23 +22,36 @@ constexpr Duration kStatisticsPatience = seconds(2);
 // the next one, and at the end, so that no server has to write into a closed connection.
 constexpr Duration kBacklogPatience = seconds(10);
 constexpr Duration kLastPatience = seconds(2);
-// A count window that gets no answers ends after this many nominal windows.
-constexpr int kLongestCountWindow = 12;
+// A window that waits for answers in vain ends after this many nominal lengths.
+constexpr int kLongestWindow = 12;
 // Above this share of a core the generator may be what limits the throughput.
 constexpr double kBusyGenerator = 0.85;
+// Requests that leave later than this, and later than this share of the median latency, are late.
+constexpr double kToleratedLagUs = 250;
+constexpr double kToleratedLagShare = 0.01;
+
+bool generator_bound(const LevelResult& result) {
+  const bool late = result.level.mode != LoadMode::kConcurrency &&
+                    result.send_lag_p99_us > kToleratedLagUs &&
+                    result.send_lag_p99_us > kToleratedLagShare * result.p50_us();
+  return result.generator_busy > kBusyGenerator || late;
+}
 
 }  // namespace
 
 class LoadGenerator::Impl final : private LoadDriver::Observer {
  public:
-  Impl(const Target& target, const MeasurementRules& rules, const GeneratorOptions& options,
-       TargetDescription description, std::string body, LoadDriver::Settings settings)
-      : rules_(rules),
+  Impl(LoadSetup setup, const MeasurementRules& rules, const GeneratorOptions& options,
+       int batch_size)
+      : regions_(std::move(setup.regions)),
+        rules_(rules),
         options_(options),
-        description_(std::move(description)),
-        body_(std::move(body)),
-        driver_(loop_, with_body(std::move(settings)), *this),
-        poller_(loop_, {target.endpoints, target.model, target.version, target.headers}) {}
+        batch_size_(batch_size),
+        description_(std::move(setup.description)),
+        feed_(std::move(setup.feed)),
+        driver_(loop_, driver_settings(setup.target), *feed_, *this),
+        poller_(loop_, {setup.target.endpoints, setup.target.model, setup.target.version,
+                        setup.target.headers}) {}
 
   LevelResult run(const Level& level, const std::atomic<bool>& stop);
   void drain(Duration patience, const std::atomic<bool>& stop);
@@ -48,23 +60,25 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   const MeasurementRules& rules() const { return rules_; }
 
   OnWindow on_window_;
-  int batch_size_ = 1;
 
  private:
   void on_answer(const AnsweredRequest& answer) override;
   void on_failure(FailureKind kind, const std::string& reason) override;
   void on_sent_late(Duration lag) override { recorder_->sent_late(lag); }
 
-  LoadDriver::Settings with_body(LoadDriver::Settings settings) {
-    for (WireRequest& request : settings.requests) {
-      request.body = body_;
-    }
+  LoadDriver::Settings driver_settings(const Target& target) const {
+    LoadDriver::Settings settings;
+    settings.endpoints = target.endpoints;
+    settings.one_turn_each = description_.model.is_sequence_model;
+    settings.max_connections =
+        description_.model.is_sequence_model ? options_.live_sequences : options_.max_connections;
+    settings.request_timeout = rules_.request_timeout;
     return settings;
   }
-
   void start_load();
   void start_measuring();
   void arm_window();
+  void end_window_if_full();
   void end_window();
   void take_snapshot();
   void finish(LevelVerdict verdict);
@@ -72,11 +86,13 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   void watch_stop(const std::atomic<bool>& stop);
   double busy_share(const LevelResult& result) const;
 
+  std::unique_ptr<SharedRegions> regions_;  // first: unregistered when the load is gone
   os::EventLoop loop_;
   MeasurementRules rules_;
   GeneratorOptions options_;
+  int batch_size_;
   TargetDescription description_;
-  std::string body_;
+  std::unique_ptr<RequestFeed> feed_;
   LoadDriver driver_;
   StatisticsPoller poller_;
 
@@ -84,7 +100,10 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   Level level_;
   std::optional<LevelRecorder> recorder_;
   std::vector<Duration> cpu_time_;  // at every boundary
+  std::uint64_t needed_ = 0;        // answers that a window must have
+  Instant earliest_end_{};
   os::EventLoop::Timer window_timer_;
+  os::EventLoop::Timer early_timer_;
   os::EventLoop::Timer stop_timer_;
   std::size_t snapshots_missing_ = 0;
   bool finished_ = false;
@@ -95,10 +114,7 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
 
 void LoadGenerator::Impl::on_answer(const AnsweredRequest& answer) {
   recorder_->answered(answer);
-  if (rules_.requests_per_window && !finished_ && !cpu_time_.empty() &&
-      recorder_->completed_in_window() >= *rules_.requests_per_window) {
-    end_window();
-  }
+  end_window_if_full();
 }
 
 void LoadGenerator::Impl::on_failure(FailureKind kind, const std::string& reason) {
@@ -131,15 +147,27 @@ void LoadGenerator::Impl::start_measuring() {
 
 void LoadGenerator::Impl::arm_window() {
   const Duration nominal = from_seconds(to_seconds(rules_.window) * rules_.window_stretch);
-  window_timer_ = loop_.call_after(
-      rules_.requests_per_window ? kLongestCountWindow * nominal : nominal, [this] {
-        window_timer_ = {};
-        end_window();
-      });
+  const Instant now = os::now();
+  // A count window may end at any time; every window that waits for answers ends in the end.
+  earliest_end_ = rules_.requests_per_window ? now : now + nominal;
+  const Instant latest_end = now + kLongestWindow * nominal;
+  window_timer_ =
+      loop_.call_at(needed_ == 0 ? earliest_end_ : latest_end, [this] { end_window(); });
+  if (needed_ > 0) {
+    early_timer_ = loop_.call_at(earliest_end_, [this] { end_window_if_full(); });
+  }
+}
+
+void LoadGenerator::Impl::end_window_if_full() {
+  if (needed_ > 0 && !finished_ && !cpu_time_.empty() &&
+      recorder_->completed_in_window() >= needed_ && loop_.now() >= earliest_end_) {
+    end_window();
+  }
 }
 
 void LoadGenerator::Impl::end_window() {
   loop_.cancel(window_timer_);
+  loop_.cancel(early_timer_);
   const LevelVerdict verdict = recorder_->end_window(os::now());
   cpu_time_.push_back(os::thread_cpu_time());
   take_snapshot();
@@ -174,7 +202,6 @@ void LoadGenerator::Impl::finish(LevelVerdict verdict) {
   verdict_ = verdict;
   finished_ = true;
   window_timer_ = loop_.call_after(kStatisticsPatience, [this] {
-    window_timer_ = {};
     snapshots_missing_ = 0;
     leave();
   });
@@ -214,6 +241,7 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
   level_ = level;
   recorder_.emplace(level, rules_, batch_size_);
   cpu_time_.clear();
+  needed_ = requests_needed(rules_, level);
   snapshots_missing_ = 0;
   finished_ = false;
   interrupted_ = false;
@@ -226,6 +254,7 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
 
   loop_.cancel(warm_up);
   loop_.cancel(window_timer_);
+  loop_.cancel(early_timer_);
   loop_.cancel(stop_timer_);
   poller_.forget();
   if (interrupted_ && !cpu_time_.empty()) {
@@ -237,7 +266,7 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
   result.has_response_cache = description_.model.has_response_cache;
   result.last_failure = last_failure_;
   result.generator_busy = busy_share(result);
-  result.generator_bound = result.generator_busy > kBusyGenerator;
+  result.generator_bound = generator_bound(result);
   if (level.mode != LoadMode::kConcurrency) {
     drain(kBacklogPatience, stop);
   }
@@ -281,54 +310,11 @@ Result<std::unique_ptr<LoadGenerator>> LoadGenerator::open(const Target& target,
                                                            const InputOptions& input,
                                                            const MeasurementRules& rules,
                                                            const GeneratorOptions& options) {
-  if (target.endpoints.empty() || target.model.empty()) {
-    return make_error(ErrorKind::kUsage, "no server or no model was named");
+  Result<LoadSetup> setup = set_up_load(target, input, options);
+  if (!setup.ok()) {
+    return setup.error();
   }
-  Target resolved = target;
-  for (os::Endpoint& endpoint : resolved.endpoints) {
-    constexpr int kConnectTimeoutMs = 5000;
-    Result<os::Endpoint> address = os::reachable_address(endpoint, kConnectTimeoutMs);
-    if (!address.ok()) {
-      return make_error(
-          address.error().kind,
-          fmt::format("nothing answers at {}: {}", endpoint.text(), address.error().message),
-          "start a server there (septet serve) or name another with -u");
-    }
-    endpoint = *address;
-  }
-  const os::Endpoint& first = resolved.endpoints.front();
-  Result<ModelDescription> model = query_model(first, target.model, target.version, target.headers);
-  if (!model.ok()) {
-    return model.error();
-  }
-  Result<ServerDescription> server = query_server(first, target.headers);
-  if (!server.ok()) {
-    return server.error();
-  }
-  Result<inference::InferRequest> request = build_request(*model, input);
-  if (!request.ok()) {
-    return request.error();
-  }
-  const inference::V2Message message = inference::write_request(*request);
-  std::string body = message.json;
-  for (const inference::Blob& tensor : message.binary) {
-    body += tensor.text();
-  }
-  LoadDriver::Settings settings;
-  settings.endpoints = resolved.endpoints;
-  settings.max_connections = options.max_connections;
-  settings.request_timeout = rules.request_timeout;
-  HeaderFields headers = target.headers;
-  headers.emplace_back("Content-Type", "application/octet-stream");
-  headers.emplace_back(inference::kJsonLengthHeader, std::to_string(message.json.size()));
-  const std::string path = model_path(target.model, target.version) + "/infer";
-  for (const os::Endpoint& endpoint : target.endpoints) {
-    settings.requests.push_back({request_head("POST", path, endpoint, headers, body.size()), {}});
-  }
-  TargetDescription description{*std::move(server), *std::move(model), body.size()};
-  auto impl = std::make_unique<Impl>(resolved, rules, options, std::move(description),
-                                     std::move(body), std::move(settings));
-  impl->batch_size_ = input.batch_size;
+  auto impl = std::make_unique<Impl>(*std::move(setup), rules, options, input.batch_size);
   return std::unique_ptr<LoadGenerator>(new LoadGenerator(std::move(impl)));
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "measure/edge/request_feed.h"
 #include "measure/infer_input.h"
 #include "measure/level_result.h"
 #include "measure/level_sweep.h"
@@ -36,9 +37,14 @@ struct Target {
 
 struct GeneratorOptions {
   RequestDistribution distribution = RequestDistribution::kConstant;
-  std::uint64_t seed = 1;              // of a Poisson schedule
+  std::uint64_t seed = 1;              // of a Poisson schedule and of sequence lengths
   std::vector<Duration> intervals;     // LoadMode::kIntervals: gaps, used in turn and repeated
   std::size_t max_connections = 1024;  // open loop: most requests in flight
+  std::size_t live_sequences = 4;      // open loop with a sequence model
+  SequenceOptions sequence;
+  std::vector<std::string> input_files;  // JSON files or directories; empty = data is made up
+  bool shared_memory = false;            // tensors through POSIX shared memory
+  std::uint64_t output_shared_memory_bytes = 102'400;  // of an output without a fixed size
 };
 
 // What the server says about itself and the model.
@@ -52,9 +58,9 @@ struct TargetDescription {
 
 class LoadGenerator {
  public:
-  // Asks the first endpoint for metadata and configuration and builds the request. Errors: nothing
-  // answers (kPrecondition), unknown model (kNotFound), a shape, batch size or data type that the
-  // model does not take (kUsage).
+  // `rules` are those of every level. Asks the first endpoint for metadata and configuration and
+  // builds the request. Errors: nothing answers (kPrecondition), unknown model (kNotFound), a
+  // shape, batch size or data type that the model does not take (kUsage).
   static Result<std::unique_ptr<LoadGenerator>> open(const Target& target,
                                                      const InputOptions& input,
                                                      const MeasurementRules& rules,

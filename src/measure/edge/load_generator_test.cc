@@ -246,6 +246,73 @@ TEST_F(LoadGeneratorTest, CountWindowsEndWithTheirLastRequest) {
   EXPECT_EQ(result.completed, 21U);
 }
 
+TEST_F(LoadGeneratorTest, AdaptiveWindowsStopWhenTheyAreSureEnough) {
+  rules_ = MeasurementRules::adaptive();
+  rules_.window = milliseconds(20);
+  rules_.confidence_percent = 1e6;
+  ServerBehaviour behaviour;
+  behaviour.service_time = [](auto, auto&) { return milliseconds(1); };
+
+  const LevelResult result = run(behaviour, concurrency(40));
+
+  EXPECT_TRUE(result.stable);
+  EXPECT_EQ(result.windows.size(), 7U);  // six, and the first that is left out
+  EXPECT_FALSE(result.windows[0].merged);
+  for (const WindowResult& window : result.windows) {
+    EXPECT_GE(window.completed, 40U);
+  }
+  EXPECT_TRUE(result.throughput_interval.has_value());
+}
+
+TEST_F(LoadGeneratorTest, SequencesHaveOneRequestInFlightEachAndAreCounted) {
+  ServerBehaviour behaviour;
+  behaviour.is_sequence_model = true;
+  behaviour.replicas = 100;
+  behaviour.service_time = [](auto, auto&) { return milliseconds(1); };
+  options_.sequence.length = 4;
+  options_.sequence.length_variation_percent = 0;
+  SimulatedServer server(behaviour);
+
+  const LevelResult result = open(server)->run_level(concurrency(3), stop_);
+
+  EXPECT_LE(server.most_at_once(), 3U);
+  EXPECT_NEAR(static_cast<double>(result.sequences), static_cast<double>(result.completed) / 4, 3);
+  EXPECT_THAT(server.last_request(), testing::HasSubstr(R"("sequence_id":)"));
+}
+
+TEST_F(LoadGeneratorTest, SharedMemoryIsRegisteredUsedAndGivenBack) {
+  options_.shared_memory = true;
+  SimulatedServer server({});
+
+  {
+    const auto generator = open(server);
+    EXPECT_THAT(server.last_registration(), testing::HasSubstr("/register"));
+    generator->run_level(concurrency(1), stop_);
+  }
+
+  EXPECT_THAT(server.last_request(), testing::HasSubstr("\"shared_memory_region\":\"septet_"));
+  EXPECT_THAT(server.last_request(), testing::EndsWith("]}"));  // no tensor behind the JSON
+  EXPECT_THAT(server.last_registration(), testing::HasSubstr("/unregister"));
+}
+
+TEST_F(LoadGeneratorTest, SeveralServersShareTheLoadAndAddUpTheirStatistics) {
+  ServerBehaviour behaviour;
+  behaviour.service_time = [](auto, auto&) { return milliseconds(2); };
+  SimulatedServer one(behaviour);
+  SimulatedServer two(behaviour);
+  Target target;
+  target.endpoints = {one.endpoint(), two.endpoint()};
+  target.model = "simulated";
+
+  const LevelResult result =
+      (*LoadGenerator::open(target, input_, rules_, options_))->run_level(concurrency(2), stop_);
+
+  EXPECT_GT(one.requests(), 10U);
+  EXPECT_GT(two.requests(), 10U);
+  ASSERT_TRUE(result.has_server_statistics);
+  EXPECT_GT(result.server.inference_count, result.completed / 2);
+}
+
 TEST_F(LoadGeneratorTest, NothingThatAnswersIsSaidClearly) {
   os::Endpoint closed;
   {

@@ -1,0 +1,98 @@
+#include "measure/edge/load_setup.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "measure/edge/input_files.h"
+#include "measure/edge/model_query.h"
+
+namespace septet::measure {
+
+namespace {
+
+// The target with every name resolved to an address that answers.
+Result<Target> resolve(Target target) {
+  constexpr int kConnectTimeoutMs = 5000;
+  for (os::Endpoint& endpoint : target.endpoints) {
+    const Result<os::Endpoint> address = os::reachable_address(endpoint, kConnectTimeoutMs);
+    if (!address.ok()) {
+      return make_error(
+          address.error().kind,
+          fmt::format("nothing answers at {}: {}", endpoint.text(), address.error().message),
+          "start a server there (septet serve) or name another with -u");
+    }
+    endpoint = *address;
+  }
+  return target;
+}
+
+Result<RequestStreams> make_streams(const ModelDescription& model, const InputOptions& input,
+                                    const std::vector<std::string>& files) {
+  if (!files.empty()) {
+    return read_input_files(files, model, input);
+  }
+  Result<inference::InferRequest> request = build_request(model, input);
+  if (!request.ok()) {
+    return request.error();
+  }
+  RequestStreams streams(1);
+  streams.front().push_back(*std::move(request));
+  return streams;
+}
+
+RequestFeed::Settings feed_settings(const Target& target, const ModelDescription& model,
+                                    const GeneratorOptions& options) {
+  RequestFeed::Settings settings;
+  settings.endpoints = target.endpoints;
+  settings.path = model_path(target.model, target.version) + "/infer";
+  settings.headers = target.headers;
+  settings.sequences = model.is_sequence_model;
+  settings.sequence = options.sequence;
+  settings.seed = options.seed;
+  return settings;
+}
+
+}  // namespace
+
+Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
+                              const GeneratorOptions& options) {
+  if (target.endpoints.empty() || target.model.empty()) {
+    return make_error(ErrorKind::kUsage, "no server or no model was named");
+  }
+  Result<Target> resolved = resolve(target);
+  if (!resolved.ok()) {
+    return resolved.error();
+  }
+  const os::Endpoint& first = resolved->endpoints.front();
+  Result<ModelDescription> model = query_model(first, target.model, target.version, target.headers);
+  if (!model.ok()) {
+    return model.error();
+  }
+  Result<ServerDescription> server = query_server(first, target.headers);
+  if (!server.ok()) {
+    return server.error();
+  }
+  Result<RequestStreams> streams = make_streams(*model, input, options.input_files);
+  if (!streams.ok()) {
+    return streams.error();
+  }
+  LoadSetup setup;
+  if (options.shared_memory) {
+    Result<std::unique_ptr<SharedRegions>> regions = SharedRegions::create(
+        *streams, *model, resolved->endpoints, target.headers, options.output_shared_memory_bytes);
+    if (!regions.ok()) {
+      return regions.error();
+    }
+    setup.regions = *std::move(regions);
+  }
+  setup.feed =
+      std::make_unique<RequestFeed>(feed_settings(*resolved, *model, options), *std::move(streams));
+  setup.description.server = *std::move(server);
+  setup.description.model = *std::move(model);
+  setup.description.request_bytes = setup.feed->first_body_bytes();
+  setup.target = *std::move(resolved);
+  return setup;
+}
+
+}  // namespace septet::measure

@@ -1,0 +1,25 @@
+// What a load needs before its first request: addresses, the model's description, requests as
+// bytes.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "measure/edge/load_generator.h"
+#include "measure/edge/request_feed.h"
+#include "measure/edge/shared_regions.h"
+
+namespace septet::measure {
+
+struct LoadSetup {
+  Target target;  // its names resolved to addresses that answer
+  TargetDescription description;
+  std::unique_ptr<RequestFeed> feed;
+  std::unique_ptr<SharedRegions> regions;  // null without shared memory
+};
+
+// Errors as LoadGenerator::open() says.
+Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
+                              const GeneratorOptions& options);
+
+}  // namespace septet::measure
