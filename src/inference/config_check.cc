@@ -74,6 +74,9 @@ Result<Ok> check_batching(const ModelConfig& config) {
                              batching.default_priority_level, batching.priority_levels));
     }
     SEPTET_TRY(check_queue_policies(batching));
+    if (batching.preserve_ordering && config.instance_count() > 1) {
+      return bad("preserve_ordering is supported with one instance only");
+    }
   } else if (config.sequence_batching) {
     preferred = &config.sequence_batching->preferred_batch_sizes;
   }

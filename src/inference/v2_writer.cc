@@ -120,12 +120,7 @@ Outcome<Ok> write_output(JsonWriter& json, const OutputTensor& output, std::vect
       SEPTET_TRY(v2::data_to_json(json, output.name, output.datatype, output.data.bytes));
       break;
     case OutputForm::kSharedMemory:
-      if (output.shared) {
-        json.key("parameters").begin_object();
-        write_shared(json, *output.shared);
-        json.end_object();
-      }
-      break;
+      break;  // real clients take an output with parameters but no binary_data_size for an error
   }
   json.end_object();
   return Ok{};

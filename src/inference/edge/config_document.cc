@@ -178,6 +178,9 @@ void ConfigDocument::complete_defaults() {
   if (message_->platform().empty() && message_->backend() == "onnxruntime") {
     message_->set_platform("onnxruntime_onnx");
   }
+  if (message_->platform().empty() && message_->backend() == "timed") {
+    message_->set_platform("timed (simulated)");
+  }
   if (message_->platform().empty() && message_->has_ensemble_scheduling()) {
     message_->set_platform("ensemble");
   }
