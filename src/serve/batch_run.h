@@ -35,6 +35,8 @@ class BatchInputs {
   // kInvalidArgument when the members cannot be put together (they differ in shape or type).
   Outcome<Ok> gather(const ModelConfig& config, std::span<const BatchMember> members);
   std::span<const TensorView> tensors() const { return tensors_; }
+  // For inputs that come from elsewhere: the sequence scheduler's.
+  std::vector<TensorView>& tensors_to_extend() { return tensors_; }
 
  private:
   Outcome<Ok> gather_input(const ModelConfig& config, const inference::TensorConfig& known,

@@ -7,8 +7,6 @@
 #include <mutex>
 #include <vector>
 
-#include "base/check.h"
-
 namespace septet::serve {
 
 namespace {
@@ -40,9 +38,7 @@ struct BufferPool::FreeList {
         return memory;
       }
     }
-    Memory memory(static_cast<std::byte*>(std::aligned_alloc(kAlignment, size)));
-    CHECK(memory != nullptr);
-    return memory;
+    return Memory(static_cast<std::byte*>(std::aligned_alloc(kAlignment, size)));
   }
 
   void give_back(Memory memory, std::size_t size) {
@@ -62,6 +58,9 @@ BufferPool::Buffer BufferPool::take(std::size_t bytes, std::size_t lead) {
   const std::size_t shift = (kAlignment - lead % kAlignment) % kAlignment;
   const std::size_t size = std::bit_ceil(std::max(bytes + shift, kSmallest));
   std::byte* memory = free_->take(size).release();
+  if (memory == nullptr) {
+    return {};
+  }
   const auto give_back = [free = free_, size](const void* raw) {
     free->give_back(Memory(static_cast<std::byte*>(const_cast<void*>(raw))), size);
   };

@@ -21,7 +21,7 @@ class BufferPool {
   explicit BufferPool(std::size_t keep_bytes);
 
   // At least bytes, with data + lead on a 64-byte boundary: what lies behind a head of `lead` bytes
-  // is aligned for vector instructions.
+  // is aligned for vector instructions. data is null when the system gives no memory.
   Buffer take(std::size_t bytes, std::size_t lead);
 
  private:

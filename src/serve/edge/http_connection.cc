@@ -23,6 +23,7 @@ namespace {
 // A client that was refused may still be sending; reading on for a while lets it see the answer.
 constexpr Duration kLingerTime = seconds(2);
 constexpr std::size_t kPartsPerWrite = 64;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
@@ -71,11 +72,7 @@ void HttpConnection::on_ready(std::uint32_t events) {
       }
       return;
     case State::kWriting:
-      if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
-        close();
-      } else {
-        flush();
-      }
+      (events & (EPOLLERR | EPOLLHUP)) != 0 ? close() : flush();
       return;
     case State::kGone:
       return;
@@ -186,8 +183,11 @@ std::size_t HttpConnection::take_head(std::string_view input) {
   }
   buffer_ =
       server_.pool_.take(head.content_length + kBodyPadding, server_.handler_.body_lead(head));
+  if (buffer_.data == nullptr) {
+    refuse(503, "out of memory for the request body");
+    return 0;
+  }
   if (head.expect_continue && input.size() == result.head_bytes) {
-    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     [[maybe_unused]] const ssize_t sent =
         ::send(fd_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
   }
@@ -239,6 +239,10 @@ bool HttpConnection::grow_body(std::size_t bytes) {
   if (needed + kBodyPadding > buffer_.capacity) {
     BufferPool::Buffer larger = server_.pool_.take(2 * needed + kBodyPadding,
                                                    server_.handler_.body_lead(exchange_->head()));
+    if (larger.data == nullptr) {
+      refuse(503, "out of memory for the request body");
+      return false;
+    }
     std::memcpy(larger.data, buffer_.data, body_received_);
     buffer_ = std::move(larger);
   }
@@ -330,14 +334,11 @@ void HttpConnection::flush() {
     message.msg_iov = output_parts_.data() + next_part_;
     message.msg_iovlen = std::min(output_parts_.size() - next_part_, kPartsPerWrite);
     const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) {
+      continue;
+    }
     if (sent < 0) {
-      if (errno == EAGAIN) {
-        set_events(EPOLLOUT);
-      } else if (errno != EINTR) {
-        close();
-      } else {
-        continue;
-      }
+      errno == EAGAIN ? set_events(EPOLLOUT) : close();
       return;
     }
     deadline_ = os::now() + server_.options_.write_timeout;

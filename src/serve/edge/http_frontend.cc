@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "inference/json_writer.h"
+#include "serve/edge/body_compression.h"
+#include "serve/edge/server_settings.h"
 
 namespace septet::serve {
 
@@ -34,6 +36,16 @@ void respond_status(HttpExchange& exchange, const Status& status) {
   respond_error(exchange, static_cast<unsigned>(http_status(status.code)), status.message);
 }
 
+void respond_call(HttpExchange& exchange, Outcome<std::string> answer) {
+  if (!answer.ok()) {
+    respond_status(exchange, answer.error());
+  } else if (answer->empty()) {
+    respond_empty(exchange, 200);
+  } else {
+    respond_json(exchange, std::move(*answer));
+  }
+}
+
 void respond_outcome(HttpExchange& exchange, const Outcome<Ok>& outcome) {
   if (outcome.ok()) {
     respond_empty(exchange, 200);
@@ -42,7 +54,8 @@ void respond_outcome(HttpExchange& exchange, const Outcome<Ok>& outcome) {
   }
 }
 
-void respond_infer(HttpExchange& exchange, const Outcome<inference::InferResponse>& response) {
+void respond_infer(HttpExchange& exchange, const Outcome<inference::InferResponse>& response,
+                   BodyEncoding encoding) {
   if (!response.ok()) {
     respond_status(exchange, response.error());
     return;
@@ -57,6 +70,7 @@ void respond_infer(HttpExchange& exchange, const Outcome<inference::InferRespons
     answer.content_type = "application/octet-stream";
     answer.fields.emplace_back(kJsonLengthHeader, fmt::to_string(answer.body.size()));
   }
+  compress_response(answer, encoding);
   exchange.respond(std::move(answer));
 }
 
@@ -84,6 +98,9 @@ std::size_t HttpFrontend::body_lead(const HttpHead& head) {
 
 void HttpFrontend::handle(std::shared_ptr<HttpExchange> exchange) {
   const HttpHead& head = exchange->head();
+  if (server_.log().verbose_level >= 1) {
+    server_.log().verbose(fmt::format("{} {}", head.method, head.target));
+  }
   const std::optional<V2Path> path = parse_v2_path(head.target);
   if (!path) {
     respond_error(*exchange, 404, "Not Found");
@@ -94,6 +111,31 @@ void HttpFrontend::handle(std::shared_ptr<HttpExchange> exchange) {
   if (wanted.empty() ? !known : head.method != wanted) {
     respond_error(*exchange, 405, "Method Not Allowed");
     return;
+  }
+  const auto missing = restrictions_.missing_header(
+      path->kind, [&](const std::string& name) { return head.find(name); });
+  if (missing) {
+    respond_error(*exchange, 403,
+                  fmt::format("This API is restricted, expecting header '{}'", *missing));
+    return;
+  }
+  if (const auto encoding = head.find("Content-Encoding")) {
+    const auto parsed = parse_content_encoding(*encoding);
+    if (!parsed) {
+      respond_error(
+          *exchange, 415,
+          fmt::format("unknown Content-Encoding '{}'; gzip, deflate and identity are known",
+                      *encoding));
+      return;
+    }
+    if (*parsed != BodyEncoding::kIdentity) {
+      auto plain = decompress_body(exchange->body(), exchange->max_body_bytes());
+      if (!plain.ok()) {
+        respond_status(*exchange, plain.error());
+        return;
+      }
+      exchange->replace_body(std::move(*plain));
+    }
   }
   answer(exchange, *path);
 }
@@ -137,13 +179,22 @@ void HttpFrontend::answer(const Exchange& exchange, const V2Path& path) {
     case Kind::kSystemMemoryStatus:
     case Kind::kSystemMemoryRegister:
     case Kind::kSystemMemoryUnregister:
+      respond_call(*exchange, system_memory_call(server_, path, text_of(*exchange)));
+      return;
     case Kind::kCudaMemoryStatus:
     case Kind::kCudaMemoryRegister:
     case Kind::kCudaMemoryUnregister:
+      respond_call(*exchange, cuda_memory_call(path));
+      return;
     case Kind::kTraceSetting:
+      respond_call(*exchange, trace_call(server_, path, text_of(*exchange)));
+      return;
     case Kind::kLogging:
+      respond_call(*exchange, logging_call(server_.log(), text_of(*exchange)));
+      return;
     case Kind::kMetrics:
-      respond_error(*exchange, 501, "this extension is not offered by this server");
+      exchange->respond({.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                         .body = metrics_text(server_, exchange->connection_count())});
       return;
   }
 }
@@ -156,9 +207,12 @@ void HttpFrontend::infer(const Exchange& exchange, const V2Path& path) {
   }
   request->model_name = path.model;
   request->model_version = path.version;
-  server_.infer(std::move(*request), [exchange](const Outcome<inference::InferResponse>& response) {
-    respond_infer(*exchange, response);
-  });
+  const BodyEncoding encoding =
+      choose_encoding(exchange->head().find("Accept-Encoding").value_or(""));
+  server_.infer(std::move(*request),
+                [exchange, encoding](const Outcome<inference::InferResponse>& response) {
+                  respond_infer(*exchange, response, encoding);
+                });
 }
 
 Outcome<InferRequest> HttpFrontend::read_infer(const HttpExchange& exchange, const V2Path& path) {
@@ -232,21 +286,14 @@ void HttpFrontend::model_config(const Exchange& exchange, const V2Path& path) {
 }
 
 void HttpFrontend::statistics(const Exchange& exchange, const V2Path& path) {
-  std::vector<ModelHandle> models = server_.store().loaded();
-  if (path.kind == Kind::kModelStatistics) {
-    const auto model = server_.store().find(path.model, path.version);
-    if (!model.ok()) {
-      respond_status(*exchange, model.error());
-      return;
-    }
-    std::erase_if(models, [&](const ModelHandle& handle) {
-      return handle->config().name != path.model ||
-             (!path.version.empty() && handle->version() != (*model)->version());
-    });
+  const auto models = server_.statistics_of(path.model, path.version);
+  if (!models.ok()) {
+    respond_status(*exchange, models.error());
+    return;
   }
   JsonWriter json;
   json.begin_object().key("model_stats").begin_array();
-  for (const ModelHandle& handle : models) {
+  for (const ModelHandle& handle : *models) {
     write_statistics(json, handle->config().name, handle->version(),
                      handle->scheduler().statistics());
   }

@@ -8,13 +8,15 @@
 #include "inference/v2_codec.h"
 #include "serve/edge/http_server.h"
 #include "serve/edge/inference_server.h"
+#include "serve/restrictions.h"
 #include "serve/v2_path.h"
 
 namespace septet::serve {
 
 class HttpFrontend : public HttpHandler {
  public:
-  explicit HttpFrontend(InferenceServer& server) : server_(server) {}
+  explicit HttpFrontend(InferenceServer& server, Restrictions restrictions = {})
+      : server_(server), restrictions_(std::move(restrictions)) {}
 
   void handle(std::shared_ptr<HttpExchange> exchange) override;
   std::size_t body_lead(const inference::HttpHead& head) override;
@@ -35,6 +37,7 @@ class HttpFrontend : public HttpHandler {
   void repository_unload(const Exchange& exchange, const V2Path& path);
 
   InferenceServer& server_;
+  Restrictions restrictions_;
   inference::V2Reader reader_;
 };
 

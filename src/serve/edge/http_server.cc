@@ -43,7 +43,7 @@ class HttpServer::Listener : public os::EventLoop::Watcher {
 
 HttpExchange::HttpExchange(HttpServer& server, std::uint64_t connection, std::string head_text,
                            const inference::HttpHead& head, const char* head_origin)
-    : server_(server), connection_(connection), head_text_(std::move(head_text)), head_(head) {
+    : link_(server.link_), connection_(connection), head_text_(std::move(head_text)), head_(head) {
   const char* to = head_text_.data();
   head_.method = rebase(head.method, head_origin, to);
   head_.target = rebase(head.target, head_origin, to);
@@ -53,15 +53,23 @@ HttpExchange::HttpExchange(HttpServer& server, std::uint64_t connection, std::st
   }
 }
 
+std::uint64_t HttpExchange::max_body_bytes() const {
+  return link_->server->options().max_body_bytes;
+}
+
+std::size_t HttpExchange::connection_count() const { return link_->server->connection_count(); }
+
 void HttpExchange::respond(HttpResponse response) {
-  if (std::this_thread::get_id() == server_.loop_thread_) {
-    server_.deliver(connection_, std::move(response));
+  if (std::this_thread::get_id() == link_->thread) {
+    if (link_->server != nullptr) {
+      link_->server->deliver(connection_, std::move(response));
+    }
     return;
   }
   auto shared = std::make_shared<HttpResponse>(std::move(response));
-  server_.loop_.post([&server = server_, alive = server_.alive_, connection = connection_, shared] {
-    if (*alive) {
-      server.deliver(connection, std::move(*shared));
+  link_->loop->post([link = link_, connection = connection_, shared] {
+    if (link->server != nullptr) {
+      link->server->deliver(connection, std::move(*shared));
     }
   });
 }
@@ -72,17 +80,13 @@ HttpServer::HttpServer(os::EventLoop& loop, HttpHandler& handler, HttpServerOpti
       options_(options),
       pool_(kKeptBodyBytes),
       scratch_(options.head_limits.max_head_bytes, '\0'),
-      alive_(std::make_shared<bool>(true)) {
-  loop_.post([this, alive = alive_] {
-    if (*alive) {
-      loop_thread_ = std::this_thread::get_id();
-    }
-  });
+      link_(std::make_shared<HttpServerLink>(HttpServerLink{&loop, this, {}})) {
+  loop_.post([link = link_] { link->thread = std::this_thread::get_id(); });
   sweep_timer_ = loop_.call_after(kSweepEvery, [this] { sweep(); });
 }
 
 HttpServer::~HttpServer() {
-  *alive_ = false;
+  link_->server = nullptr;
   loop_.cancel(sweep_timer_);
   loop_.cancel(accept_timer_);
 }
@@ -155,9 +159,9 @@ void HttpServer::forget(HttpConnection& connection) {
   dead_.push_back(std::move(found->second));
   connections_.erase(found);
   if (dead_.size() == 1) {
-    loop_.post([this, alive = alive_] {
-      if (*alive) {
-        dead_.clear();
+    loop_.post([link = link_] {
+      if (link->server != nullptr) {
+        link->server->dead_.clear();
       }
     });
   }

@@ -46,6 +46,13 @@ struct HttpResponse {
 
 class HttpServer;
 
+// The way back to a server that may be gone when an answer comes. The loop outlives every answer.
+struct HttpServerLink {
+  os::EventLoop* loop = nullptr;
+  HttpServer* server = nullptr;  // null once it is gone; read and written in the loop's thread
+  std::thread::id thread{};      // the loop's
+};
+
 // One request, from its complete body to its response.
 class HttpExchange {
  public:
@@ -59,13 +66,20 @@ class HttpExchange {
   std::span<const std::byte> body() const { return body_.bytes; }
   const std::shared_ptr<const void>& body_owner() const { return body_.owner; }
 
+  // Puts the decompressed body in the place of the received one.
+  void replace_body(inference::Blob body) { body_ = std::move(body); }
+  std::uint64_t max_body_bytes() const;
+
+  // Of the server; the loop's thread only.
+  std::size_t connection_count() const;
+
   // Once, from any thread. Harmless when the client has gone.
   void respond(HttpResponse response);
 
  private:
   friend class HttpConnection;
 
-  HttpServer& server_;
+  std::shared_ptr<const HttpServerLink> link_;
   std::uint64_t connection_;
   std::string head_text_;
   inference::HttpHead head_;  // views into head_text_
@@ -85,7 +99,8 @@ class HttpConnection;
 
 class HttpServer {
  public:
-  // Loop and handler outlive the server; constructed in the loop's thread or before it runs.
+  // Loop and handler outlive the server and every exchange; constructed in the loop's thread or
+  // before it runs.
   HttpServer(os::EventLoop& loop, HttpHandler& handler, HttpServerOptions options = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -124,8 +139,7 @@ class HttpServer {
   os::EventLoop::Timer sweep_timer_;
   os::EventLoop::Timer accept_timer_;
   bool listening_ = true;
-  std::shared_ptr<bool> alive_;  // tells a posted response that the server is gone
-  std::thread::id loop_thread_;
+  std::shared_ptr<HttpServerLink> link_;
 };
 
 }  // namespace septet::serve

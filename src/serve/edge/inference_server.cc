@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "os/clock.h"
 
 namespace septet::serve {
@@ -17,6 +19,11 @@ Status status_of(const Error& error) {
   return Status{code, error.text()};
 }
 
+bool uses_shared_outputs(const InferRequest& request) {
+  return std::any_of(request.outputs.begin(), request.outputs.end(),
+                     [](const auto& output) { return output.shared.has_value(); });
+}
+
 Status with_prefix(const InferRequest& request, const Status& status) {
   return Status{status.code, request_prefix(request) + status.message};
 }
@@ -24,7 +31,7 @@ Status with_prefix(const InferRequest& request, const Status& status) {
 }  // namespace
 
 InferenceServer::InferenceServer(InferenceServerOptions options, ModelStore& store)
-    : options_(std::move(options)), store_(store) {
+    : options_(std::move(options)), store_(store), cache_(options_.cache_bytes) {
   control_thread_ = std::thread([this] { control_.run(); });
 }
 
@@ -34,22 +41,42 @@ InferenceServer::~InferenceServer() {
 }
 
 std::vector<std::string> InferenceServer::extensions() const {
-  return {"classification",     "model_repository", "schedule_policy", "model_configuration",
-          "binary_tensor_data", "parameters",       "statistics"};
+  return {"classification",
+          "sequence",
+          "model_repository",
+          "model_repository(unload_dependents)",
+          "schedule_policy",
+          "model_configuration",
+          "system_shared_memory",
+          "binary_tensor_data",
+          "parameters",
+          "statistics",
+          "trace",
+          "logging"};
 }
 
 void InferenceServer::load_at_start(std::vector<std::string> names,
-                                    std::function<void(const Error&)> on_failure,
                                     std::function<void()> on_started) {
-  control_.post([this, names = std::move(names), on_failure = std::move(on_failure),
-                 on_started = std::move(on_started)] {
+  control_.post([this, names = std::move(names), on_started = std::move(on_started)] {
     for (const std::string& name : names) {
       if (const auto loaded = store_.load(name); !loaded.ok()) {
-        on_failure(loaded.error());
+        log_.error(loaded.error().text());
       }
     }
     started_ = true;
     on_started();
+  });
+}
+
+void InferenceServer::follow_repository(Duration every, std::function<void()> on_started) {
+  control_.post([this, every, on_started = std::move(on_started)] {
+    for (const Error& error : store_.follow_repository()) {
+      log_.error(error.text());
+    }
+    if (!started_.exchange(true)) {
+      on_started();
+    }
+    control_.call_after(every, [this, every] { follow_repository(every, [] {}); });
   });
 }
 
@@ -58,7 +85,48 @@ bool InferenceServer::is_ready() const {
          (options_.readiness == InferenceServerOptions::Readiness::kServer || store_.all_ready());
 }
 
+Outcome<std::vector<ModelHandle>> InferenceServer::statistics_of(const std::string& name,
+                                                                 const std::string& version) const {
+  std::vector<ModelHandle> models = store_.loaded();
+  if (!name.empty()) {
+    const auto model = store_.find(name, version);
+    SEPTET_TRY(model);
+    std::erase_if(models, [&](const ModelHandle& handle) {
+      return handle->config().name != name ||
+             (!version.empty() && handle->version() != (*model)->version());
+    });
+  }
+  return models;
+}
+
+Outcome<Ok> InferenceServer::register_memory(const SharedMemoryStatus& region) {
+  if (!options_.allow_client_shared_memory) {
+    return inference::unsupported(
+        "registering shared memory is not allowed; start with --allow-client-shm=true");
+  }
+  return memory_.register_region(region);
+}
+
 void InferenceServer::infer(InferRequest request, InferDone done) {
+  if (const auto resolved = memory_.resolve_inputs(request); !resolved.ok()) {
+    done(with_prefix(request, resolved.error()));
+    return;
+  }
+  if (const auto checked = memory_.check_outputs(request); !checked.ok()) {
+    done(with_prefix(request, checked.error()));
+    return;
+  }
+  if (uses_shared_outputs(request)) {
+    done = [this, next = std::move(done)](Outcome<inference::InferResponse> response) {
+      if (response.ok()) {
+        if (const auto written = memory_.write_outputs(*response); !written.ok()) {
+          next(written.error());
+          return;
+        }
+      }
+      next(std::move(response));
+    };
+  }
   auto job = std::make_unique<InferJob>();
   job->arrival = os::now();
   job->request = std::move(request);
@@ -78,13 +146,69 @@ void InferenceServer::infer(InferRequest request, InferDone done) {
       return;
     }
     job->checked = *checked;
-    if ((*model)->scheduler().submit(job)) {
+    if (start(*model, job) == Started::kYes) {
       return;
     }
   }
   job->done(with_prefix(
       job->request,
       inference::unavailable(fmt::format("model '{}' is shutting down", job->request.model_name))));
+}
+
+InferenceServer::Started InferenceServer::start(const ModelHandle& model,
+                                                std::unique_ptr<InferJob>& job) {
+  if (model->config().response_cache && cache_.is_on() && answer_from_cache(model, *job)) {
+    return Started::kYes;
+  }
+  if (model->config().is_ensemble()) {
+    start_ensemble(model, std::move(job));
+    return Started::kYes;
+  }
+  return model->scheduler().submit(job) ? Started::kYes : Started::kModelIsClosing;
+}
+
+void InferenceServer::start_ensemble(const ModelHandle& model, std::unique_ptr<InferJob> job) {
+  const Instant arrival = job->arrival;
+  const int batch_size = job->checked.batch_size;
+  auto done = [model, arrival, batch_size,
+               next = std::move(job->done)](Outcome<inference::InferResponse> response) {
+    const Instant end = os::now();
+    const RequestTimes times{arrival, arrival, arrival, end, end};
+    model->scheduler().record_ensemble(times, batch_size, response.ok());
+    next(std::move(response));
+  };
+  const auto run = std::make_shared<EnsembleRun>(
+      model->facts(), model, std::move(job->request), batch_size,
+      [this](InferRequest request, InferDone step_done) {
+        infer(std::move(request), std::move(step_done));
+      },
+      std::move(done));
+  run->start();
+}
+
+// On a miss the job's answer will be kept.
+bool InferenceServer::answer_from_cache(const ModelHandle& model, InferJob& job) {
+  if (uses_shared_outputs(job.request) || job.request.in_sequence()) {
+    return false;
+  }
+  const Instant start = os::now();
+  const ResponseCache::Key key = ResponseCache::key_of(job.request, model->version());
+  std::optional<inference::InferResponse> found = cache_.find(key);
+  const Instant end = os::now();
+  if (found) {
+    found->id = job.request.id;
+    model->scheduler().record_cache_hit({job.arrival, start, start, start, end});
+    job.done(std::move(*found));
+    return true;
+  }
+  model->scheduler().record_cache_miss(end - start);
+  job.done = [this, key, next = std::move(job.done)](Outcome<inference::InferResponse> response) {
+    if (response.ok()) {
+      cache_.insert(key, *response);
+    }
+    next(std::move(response));
+  };
+  return false;
 }
 
 void InferenceServer::load(std::string name, LoadOverride override,

@@ -63,6 +63,18 @@ Result<ModelFiles> find_model(const std::string& repository, const std::string& 
   return ModelFiles{name, folder.string(), list_versions(folder)};
 }
 
+std::string folder_signature(const ModelFiles& files) {
+  std::vector<std::string> lines;
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(files.folder, failed)) {
+    const auto changed = entry.last_write_time(failed).time_since_epoch().count();
+    const std::uintmax_t size = entry.is_regular_file(failed) ? entry.file_size(failed) : 0;
+    lines.push_back(fmt::format("{} {} {}\n", entry.path().string(), size, changed));
+  }
+  std::sort(lines.begin(), lines.end());  // a folder has no order of its own
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
 Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit) {
   std::ifstream file(path, std::ios::binary);
   std::error_code failed;

@@ -28,6 +28,9 @@ Result<inference::ConfigDocument> read_config(const ModelFiles& files);
 Result<std::map<std::string, Labels>> read_labels(const ModelFiles& files,
                                                   const inference::ModelConfig& config);
 
+// Changes whenever a file below the model's folder does: names, sizes and times of change.
+std::string folder_signature(const ModelFiles& files);
+
 // A whole file; limit in bytes.
 Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit);
 

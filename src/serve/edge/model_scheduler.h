@@ -17,6 +17,8 @@
 #include "serve/batch_run.h"
 #include "serve/batcher.h"
 #include "serve/request_check.h"
+#include "serve/sequence_batcher.h"
+#include "serve/sequence_inputs.h"
 #include "serve/statistics.h"
 
 namespace septet::serve {
@@ -31,7 +33,7 @@ struct InferJob {
 
 class ModelScheduler {
  public:
-  // At least one instance; facts outlives the scheduler.
+  // facts outlives the scheduler. No instances: an ensemble, which only counts here.
   ModelScheduler(const ModelFacts& facts, std::vector<std::unique_ptr<ModelInstance>> instances);
   // Drains.
   ~ModelScheduler();
@@ -47,14 +49,32 @@ class ModelScheduler {
 
   ModelStatistics statistics() const;
 
+  // Counts a request that was answered without an instance: by an ensemble's steps...
+  void record_ensemble(const RequestTimes& times, int batch_size, bool succeeded);
+  // ...or from the response cache.
+  void record_cache_hit(const RequestTimes& times);
+  void record_cache_miss(Duration look_up);
+
  private:
   using Jobs = std::vector<std::unique_ptr<InferJob>>;
 
-  void serve_instance(ModelInstance& instance);
-  Jobs next_batch();
+  void serve_instance(int index);
+  Jobs next_batch(int index);
+  std::vector<Ticket> take_tickets(Instant now, int index);
+  std::optional<Instant> next_deadline(Instant now) const;
+  std::optional<Status> enqueue(Ticket ticket, const InferJob& job);
+  bool has_work() const;
   Jobs take_jobs(const std::vector<Ticket>& tickets);
   void fail_expired(Instant now, std::unique_lock<std::mutex>& lock);
-  void run_batch(ModelInstance& instance, BatchInputs& inputs, Jobs& jobs);
+  struct Scratch {  // an instance's memory between batches
+    BatchInputs inputs{};
+    SequenceInputs sequence_inputs{};
+  };
+  void run_batch(ModelInstance& instance, Scratch& scratch, Jobs& jobs);
+  Outcome<std::vector<OutputTensor>> run_instance(ModelInstance& instance, Scratch& scratch,
+                                                  Jobs& jobs, std::span<const BatchMember> members,
+                                                  RequestTimes& times);
+  std::vector<SequenceStates*> states_of(const Jobs& jobs);
   void finish(Jobs& jobs, std::vector<Outcome<inference::InferResponse>>& responses,
               const RequestTimes& times, int batch_size);
   void watch_deadlines();
@@ -66,6 +86,8 @@ class ModelScheduler {
   std::condition_variable work_;
   std::condition_variable deadline_;
   Batcher batcher_;
+  std::optional<SequenceBatcher> sequences_;  // instead of the batcher
+  std::map<SequenceKey, SequenceStates> states_;
   std::unordered_map<Ticket, std::unique_ptr<InferJob>> queued_;
   Ticket last_ticket_ = 0;
   ModelStatistics statistics_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "serve/edge/ensemble.h"
+#include "serve/edge/warm_up.h"
 #include "serve/model_versions.h"
 
 namespace septet::serve {
@@ -39,6 +41,7 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
     if (!instance.ok()) {
       return instance.error();
     }
+    SEPTET_TRY(warm_up(files, config, **instance));
     instances.push_back(std::move(*instance));
   }
   return std::make_shared<ServedModel>(std::move(document), version, std::move(*labels),
@@ -110,10 +113,21 @@ Result<ModelHandle> ModelStore::load_version(const ModelFiles& files, std::int64
   if (!document.ok()) {
     return document.error();
   }
-  if (document->words().backend.empty() && document->words().platform.empty()) {
+  if (document->words().backend.empty() && document->words().platform.empty() &&
+      !document->words().is_ensemble()) {
     document->assume_backend("onnxruntime");
   }
   document->complete_defaults();
+  const ModelConfig words = document->words();
+  if (words.is_ensemble()) {
+    SEPTET_TRY(check_ensemble(words));
+    auto labels = read_labels(files, words);
+    if (!labels.ok()) {
+      return labels.error();
+    }
+    return std::make_shared<ServedModel>(std::move(*document), version, std::move(*labels), nullptr,
+                                         std::vector<std::unique_ptr<ModelInstance>>());
+  }
   if (options_.instances) {
     document->set_instance_count(*options_.instances);
   }
@@ -205,6 +219,37 @@ void ModelStore::replace(const std::string& name, std::map<std::int64_t, ModelHa
   for (const auto& [version, handle] : old) {
     handle->scheduler().drain();
   }
+}
+
+std::vector<Error> ModelStore::follow_repository() {
+  const auto known = names();
+  if (!known.ok()) {
+    return {known.error()};
+  }
+  std::vector<Error> errors;
+  std::map<std::string, std::string> seen;
+  for (const std::string& name : *known) {
+    if (const auto files = find_files(name); files.ok()) {
+      seen[name] = folder_signature(*files);
+    }
+  }
+  for (const auto& [name, signature] : seen) {
+    const auto before = signatures_.find(name);
+    if (before == signatures_.end() || before->second != signature) {
+      if (const auto loaded = load(name); !loaded.ok()) {
+        errors.push_back(loaded.error());
+      }
+    }
+  }
+  for (const auto& [name, signature] : signatures_) {
+    if (!seen.contains(name)) {
+      if (const auto unloaded = unload(name); !unloaded.ok()) {
+        errors.push_back(unloaded.error());
+      }
+    }
+  }
+  signatures_ = std::move(seen);
+  return errors;
 }
 
 Result<Ok> ModelStore::unload(const std::string& name) {

@@ -51,6 +51,9 @@ class ModelStore {
 
   // Loads or reloads. On failure what served before goes on serving.
   [[nodiscard]] Result<Ok> load(const std::string& name, const LoadOverride& override = {});
+  // Loads what is new or changed since the last call and unloads what is gone; the errors of what
+  // could not be loaded.
+  std::vector<Error> follow_repository();
   // Answers what is queued, then forgets. kNotFound when the model is unknown.
   [[nodiscard]] Result<Ok> unload(const std::string& name);
   // Stops taking requests, answers what is queued.
@@ -88,6 +91,7 @@ class ModelStore {
   StoreOptions options_;
   mutable std::mutex mutex_;  // guards models_; held for look-ups only
   std::map<std::string, Entry> models_;
+  std::map<std::string, std::string> signatures_;  // of the control thread alone
 };
 
 }  // namespace septet::serve

@@ -24,6 +24,7 @@ class ServedModel {
 
   const ModelConfig& config() const { return facts_.config; }
   const inference::ConfigDocument& document() const { return document_; }
+  const ModelFacts& facts() const { return facts_; }
   const std::string& version() const { return facts_.version; }
   std::int64_t version_number() const { return version_number_; }
   ModelScheduler& scheduler() { return scheduler_; }
