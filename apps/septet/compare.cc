@@ -54,10 +54,6 @@ struct Scale {
 constexpr Scale kQuick = {"1,2,4,7", "1,2,4,8,16", milliseconds(1300), 3, milliseconds(700)};
 constexpr Scale kThorough = {"1:7", "1,2,4,7,10,14,20,28,40,56,80,100", seconds(3), 8, seconds(2)};
 
-// The isolation experiment scales the simulated GPU's memory down, so that outgrowing a slice takes
-// a second and not a machine of its size: a 1g.5gb slice has about 0.6 GiB of it.
-constexpr std::int64_t kIsolationDeviceBytes = 5LL << 30;
-
 Result<std::string> find_repository(const CompareWords& words) {
   if (!words.repository.empty()) {
     return words.repository;
@@ -140,9 +136,8 @@ class Compare {
     deployment_.state_folder = runtime_->path() + "/state";
     deployment_.gpu = words_.gpu;
     deployment_.cgroups = cgroups_;
-    deployment_.machine = {
-        .cpus = os::available_cpus(cgroups_.value_or(os::CgroupMounts{})),
-        .memory_bytes = words_.isolation ? kIsolationDeviceBytes * 5 / 4 : machine_.memory_bytes};
+    deployment_.machine = {.cpus = os::available_cpus(cgroups_.value_or(os::CgroupMounts{})),
+                           .memory_bytes = machine_.memory_bytes};
     out_ = words_.out.empty() ? default_out() : words_.out;
     return Ok{};
   }

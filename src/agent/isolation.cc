@@ -81,24 +81,29 @@ std::string isolation_text(const IsolationOutcome& outcome) {
                         client.during.throughput, client.during.p90_us / 1e3, client.during.failed,
                         client.at_the_fault ? "  <- outgrows its memory" : "");
   }
-  return text + isolation_verdict(outcome) + "\n";
+  text += isolation_verdict(outcome) + "\n";
+  if (outcome.slice_memory_mib > 0) {
+    text += fmt::format("(The simulated GPU's memory was scaled so that a slice has {} MiB.)\n",
+                        outcome.slice_memory_mib);
+  }
+  return text;
 }
 
 std::string isolation_csv_header() {
   return "technique,replica,at_the_fault,completed_before,failed_before,throughput_before,"
          "p90_before,completed_during,failed_during,throughput_during,p90_during,"
-         "out_of_memory_kills,restarts\n";
+         "out_of_memory_kills,restarts,slice_memory_mib\n";
 }
 
 std::string isolation_csv_lines(const IsolationOutcome& outcome) {
   std::string text;
   for (const ClientOutcome& client : outcome.clients) {
-    text += fmt::format("{},{},{},{},{},{:g},{:.0f},{},{},{:g},{:.0f},{},{}\n",
+    text += fmt::format("{},{},{},{},{},{:g},{:.0f},{},{},{:g},{:.0f},{},{},{}\n",
                         to_string(outcome.sharing), client.replica, client.at_the_fault ? 1 : 0,
                         client.before.completed, client.before.failed, client.before.throughput,
                         client.before.p90_us, client.during.completed, client.during.failed,
                         client.during.throughput, client.during.p90_us, outcome.out_of_memory_kills,
-                        outcome.restarts);
+                        outcome.restarts, outcome.slice_memory_mib);
   }
   return text;
 }

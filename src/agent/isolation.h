@@ -29,6 +29,7 @@ struct ClientOutcome {
 
 struct IsolationOutcome {
   Sharing sharing = Sharing::kMig;
+  std::int64_t slice_memory_mib = 0;  // that the simulated GPU's smallest slice was given
   std::vector<ClientOutcome> clients;
   std::uint64_t out_of_memory_kills = 0;
   std::uint64_t restarts = 0;  // of all replicas

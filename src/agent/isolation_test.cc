@@ -71,7 +71,7 @@ TEST(Isolation, TheFileHasALineForEachClientWithAllColumns) {
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 3);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), ','),
             3 * std::count(header.begin(), header.end(), ','));
-  EXPECT_THAT(lines, HasSubstr("mig,replica-0,1,100,0,10,1000,60,40,6,5000,2,0\n"));
+  EXPECT_THAT(lines, HasSubstr("mig,replica-0,1,100,0,10,1000,60,40,6,5000,2,0,0\n"));
 }
 
 }  // namespace

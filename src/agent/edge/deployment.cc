@@ -69,6 +69,10 @@ Result<Ok> Deployment::lay_out(gpu::GpuDriver& driver) {
   if (const auto error = partition::error_of(*report)) {
     return *error;
   }
+  if (const gpu::GpuInstanceProfile* smallest = smallest_profile(*before)) {
+    slices_of_memory_ = static_cast<double>(before->memory_total_mib) /
+                        static_cast<double>(std::max<std::int64_t>(1, smallest->memory_mib));
+  }
   if (configuration_.sharing == Sharing::kMig) {
     return place_on_partitions(report->state);
   }
@@ -233,6 +237,17 @@ os::CgroupUsage Deployment::usage() const {
     sum.out_of_memory_kills += one.out_of_memory_kills;
   }
   return sum;
+}
+
+Result<Ok> Deployment::scale_memory(std::int64_t slice_bytes) {
+  const double bytes = configuration_.sharing == Sharing::kMig
+                           ? static_cast<double>(slice_bytes)
+                           : static_cast<double>(slice_bytes) * slices_of_memory_;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    shares_[i].memory_bytes = static_cast<std::int64_t>(bytes);
+    SEPTET_TRY(groups_[i]->set_limits(limits_of(shares_[i])));
+  }
+  return Ok{};
 }
 
 }  // namespace septet::agent

@@ -61,6 +61,9 @@ class Deployment {
   balance::ProxyStats balancer_stats() const { return proxy_->stats(); }
   // Of all its groups together; zero without groups.
   os::CgroupUsage usage() const;
+  // Scales the device's memory so that its smallest slice has so much; undivided groups get the
+  // whole device's. Nothing happens without groups.
+  Result<Ok> scale_memory(std::int64_t slice_bytes);
 
  private:
   // One process to run.
@@ -85,6 +88,7 @@ class Deployment {
   DeploymentOptions options_;
   PlannedConfiguration configuration_;
   std::vector<SliceShare> shares_;  // by group
+  double slices_of_memory_ = 1;     // the device's memory in those of its smallest slice
   std::vector<Place> places_;
 
   // In the order in which they depend on each other; destroyed from the last to the first.
