@@ -186,7 +186,9 @@ class ReplayTest : public ::testing::TestWithParam<std::string> {
     }
     const bool statistics = path.ends_with("/stats") || path.ends_with("/config");
     json expected = exchange["response_json"];
-    expected.erase("platform");
+    if (expected.is_object()) {
+      expected.erase("platform");
+    }
     if (expected.contains("outputs") && expected["outputs"][0]["datatype"] == "BYTES" &&
         path.find("densenet") != std::string::npos) {
       expected["outputs"][0].erase("parameters");  // how long a class's text is depends on weights
