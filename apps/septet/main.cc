@@ -19,6 +19,7 @@ constexpr std::array kVerbs = {
     AddVerb{add_report},
     AddVerb{add_balance},
     AddVerb{add_advise},
+    AddVerb{add_doctor},
     AddVerb{add_gpus},
     AddVerb{add_profiles},
     AddVerb{add_sim},

@@ -1,7 +1,9 @@
 // septet status: what runs where: every partition with its place, memory and processes.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "gpu_view.h"
@@ -81,7 +83,7 @@ void add_rows(Json& rows, const gpu::GpuState& gpu) {
   }
 }
 
-int run_status(const Globals& globals, const std::string& selector) {
+int print_status(const Globals& globals, const std::string& selector) {
   const auto view = read_gpus(globals, selector);
   if (!view.ok()) {
     return fail(view.error(), globals.output);
@@ -113,6 +115,20 @@ int run_status(const Globals& globals, const std::string& selector) {
   return 0;
 }
 
+// Again and again until Ctrl-C; on a terminal in place, else one after the other. An error ends it.
+int watch_status(const Globals& globals, const std::string& selector, unsigned period_seconds) {
+  for (;;) {
+    if (::isatty(STDOUT_FILENO) == 1) {
+      fmt::print("\033[H\033[2J");
+    }
+    if (const int code = print_status(globals, selector); code != 0) {
+      return code;
+    }
+    std::fflush(stdout);
+    ::sleep(period_seconds);
+  }
+}
+
 }  // namespace
 
 void add_status(CLI::App& app, const Globals& globals, Action& action) {
@@ -120,8 +136,17 @@ void add_status(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand("status", "Show what runs where");
   verb->add_option("gpu", *selector, "GPUs: index, UUID, PCI bus id, name; several with commas")
       ->type_name("GPU");
-  verb->callback([&globals, &action, selector] {
-    action = [&globals, selector] { return run_status(globals, *selector); };
+  const auto watch = std::make_shared<unsigned>(0);
+  verb->add_option("--watch", *watch, "Show it again every so many seconds")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->check(CLI::Range(1U, 3600U))
+      ->type_name("SECONDS");
+  verb->callback([&globals, &action, selector, watch] {
+    action = [&globals, selector, watch] {
+      return *watch == 0 ? print_status(globals, *selector)
+                         : watch_status(globals, *selector, *watch);
+    };
   });
 }
 

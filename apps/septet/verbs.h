@@ -8,6 +8,7 @@ namespace septet::app {
 void add_advise(CLI::App& app, const Globals& globals, Action& action);
 void add_balance(CLI::App& app, const Globals& globals, Action& action);
 void add_classify(CLI::App& app, const Globals& globals, Action& action);
+void add_doctor(CLI::App& app, const Globals& globals, Action& action);
 void add_gpus(CLI::App& app, const Globals& globals, Action& action);
 void add_perf(CLI::App& app, const Globals& globals, Action& action);
 void add_profiles(CLI::App& app, const Globals& globals, Action& action);

@@ -76,6 +76,7 @@ GpuModel model_of(const ModelRow& row) {
   model.mig = row.mig;
   model.instance_id_map = row.instance_id_map;
   model.has_rev1_compute_profile = row.has_rev1_compute_profile;
+  model.first_driver_branch = row.first_driver_branch;
   model.provenance = row.provenance;
   std::transform(row.profiles.begin(), row.profiles.end(), std::back_inserter(model.profiles),
                  profile_of);

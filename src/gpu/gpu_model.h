@@ -50,6 +50,7 @@ struct GpuModel {
   GpuInstanceIdMap instance_id_map = GpuInstanceIdMap::kIdentity;
   std::vector<GpuInstanceProfile> profiles;  // in the order nvidia-smi lists; empty without MIG
   bool has_rev1_compute_profile = false;     // Hopper: a second 1c profile with more processors
+  unsigned first_driver_branch = 0;          // the first with MIG for it: 450; 0 = unknown
   std::string provenance;                    // where the numbers come from, what is estimated
 };
 

@@ -34,6 +34,7 @@ struct ModelRow {
   MigModeRules mig;
   GpuInstanceIdMap instance_id_map;
   bool has_rev1_compute_profile;
+  unsigned first_driver_branch;
   const char* provenance;
   std::span<const ProfileRow> profiles;
 };
