@@ -202,7 +202,8 @@ class Server {
 
  private:
   Result<std::vector<std::string>> names_to_load() const {
-    if (!words_.models.empty() || words_.control_mode == "explicit") {
+    const bool all = words_.models == std::vector<std::string>{"*"};
+    if (!all && (!words_.models.empty() || words_.control_mode == "explicit")) {
       return words_.models;
     }
     return store_.names();
@@ -337,7 +338,8 @@ void add_models(CLI::App& verb, ServeWords& words) {
                   "Folder of models, each with config.pbtxt and numbered versions")
       ->required()
       ->type_name("DIR");
-  verb.add_option("--model,--load-model", words.models, "Load only these at start (again for more)")
+  verb.add_option("--model,--load-model", words.models,
+                  "Load only these at start (again for more); * = all")
       ->type_name("NAME");
   verb.add_option("--model-control-mode", words.control_mode, "none, poll or explicit")
       ->check(CLI::IsMember({"none", "poll", "explicit"}));

@@ -61,6 +61,10 @@ void InferenceServer::load_at_start(std::vector<std::string> names,
     for (const std::string& name : names) {
       if (const auto loaded = store_.load(name); !loaded.ok()) {
         log_.error(loaded.error().text());
+        const auto found = store_.find(name, "");
+        if (!found.ok() && found.error().code == StatusCode::kNotFound) {
+          model_missing_ = true;
+        }
       }
     }
     started_ = true;
@@ -81,8 +85,11 @@ void InferenceServer::follow_repository(Duration every, std::function<void()> on
 }
 
 bool InferenceServer::is_ready() const {
-  return started_ && !draining_ &&
-         (options_.readiness == InferenceServerOptions::Readiness::kServer || store_.all_ready());
+  if (!started_ || draining_) {
+    return false;
+  }
+  return options_.readiness == InferenceServerOptions::Readiness::kServer ||
+         (!model_missing_ && store_.all_ready());
 }
 
 Outcome<std::vector<ModelHandle>> InferenceServer::statistics_of(const std::string& name,

@@ -83,6 +83,7 @@ class InferenceServer {
   ServerLog log_;
   ResponseCache cache_;
   std::atomic<bool> started_ = false;
+  std::atomic<bool> model_missing_ = false;  // one asked for at start is not in the repository
   std::atomic<bool> draining_ = false;
   os::EventLoop control_;
   std::thread control_thread_;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "support/test_server.h"
@@ -214,6 +215,18 @@ TEST_F(SchedulingTest, AReplacedModelFailsNoRequest) {
   load.join();
 
   EXPECT_EQ(failures, 0);
+}
+
+TEST_F(SchedulingTest, AModelAskedForAndNotThereKeepsTheServerFromBeingReady) {
+  server_.add_copy("here", "TYPE_INT32");
+  server_.start();
+  EXPECT_TRUE(server_.server().is_ready());
+  std::promise<void> tried;
+
+  server_.server().load_at_start({"nowhere"}, [&] { tried.set_value(); });
+  tried.get_future().wait();
+
+  EXPECT_FALSE(server_.server().is_ready());
 }
 
 TEST_F(SchedulingTest, RestrictedApisNeedTheirHeader) {
