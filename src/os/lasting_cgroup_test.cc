@@ -68,10 +68,14 @@ TEST_F(LastingCgroupTest, OutlivesItsObjectAndIsFoundAgain) {
 }
 
 TEST_F(LastingCgroupTest, TakesChildrenWithIt) {
-  Process child = start("read x; sleep 600 & sleep 600 & wait");
+  // The children are born after the move, not before: the shell waits for a line.
+  const std::string gate = testing::TempDir() + "/septet_gate_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(gate.c_str(), 0600), 0);
+  Process child = start("read line <'" + gate + "'; sleep 600 & sleep 600 & wait");
   const auto group = open();
-  // Standard input is /dev/null: the children start at once, before or after the move.
   ASSERT_TRUE(group->add(child.pid()).ok());
+  std::ofstream(gate) << "go\n";
+  std::filesystem::remove(gate);
 
   ASSERT_TRUE(group->kill_all().ok());
 
