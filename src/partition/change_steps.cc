@@ -35,16 +35,31 @@ std::string place_name(const gpu::GpuState& state, const gpu::GpuInstance& insta
       instance.placement.start);
 }
 
+bool runs_in(const gpu::GpuState& state, gpu::GpuInstanceId instance,
+             gpu::ComputeInstanceId compute) {
+  return std::any_of(state.processes.begin(), state.processes.end(), [&](const auto& process) {
+    return process.gpu_instance == instance &&
+           (!process.compute_instance || process.compute_instance == compute);
+  });
+}
+
 ComputeChange compute_change(const gpu::GpuState& state, const gpu::GpuInstance& instance,
                              const std::vector<unsigned>& wanted) {
   const gpu::GpuInstanceProfile* profile = profile_of(state, instance.profile_id);
+  const unsigned slices = profile != nullptr ? profile->slices : instance.placement.size;
   std::vector<ExistingCompute> existing;
   for (const gpu::ComputeInstance& compute : instance.compute_instances) {
-    existing.push_back({compute.id, compute.placement, false});
+    existing.push_back({compute.id, compute.placement, runs_in(state, instance.id, compute.id)});
   }
-  const unsigned slices = profile != nullptr ? profile->slices : instance.placement.size;
-  // A layout that was observed or planned always fits; a foreign one that does not is kept as is.
-  return plan_compute(slices, existing, wanted).value_or(ComputeChange{});
+  if (const auto around_busy = plan_compute(slices, existing, wanted)) {
+    return *around_busy;
+  }
+  for (ExistingCompute& compute : existing) {
+    compute.busy = false;  // the driver refuses what is really in use
+  }
+  // What never fits (an edited journal) is asked of the driver all the same: it refuses, and that
+  // ends in a rollback instead of a wrong success.
+  return plan_compute(slices, existing, wanted).value_or(ComputeChange{{}, wanted});
 }
 
 // Steps by phase; joined in order at the end.

@@ -25,7 +25,8 @@ const gpu::GpuModel* model_of(const gpu::GpuState& state) {
   return nullptr;
 }
 
-// Wishes for what is there, anywhere: with busy ones bound to their place by the planner itself.
+// Wishes for what is there, anywhere. The planner leaves busy ones where they are by itself, unless
+// capacity counts first: then they are bound to their place here.
 void wish_for_existing(const PlanRequest& request, std::vector<Wish>& wishes) {
   for (const ExistingInstance& existing : request.existing) {
     const std::size_t profile = request.space.index_of(existing.instance.profile_id);
@@ -33,6 +34,10 @@ void wish_for_existing(const PlanRequest& request, std::vector<Wish>& wishes) {
       continue;
     }
     Wish wish{.profiles = {profile}, .text = request.space.profile(profile).name};
+    if (existing.occupancy == Occupancy::kBusy &&
+        request.objective == Objective::kLargestCapacity) {
+      wish.start = existing.instance.placement.start;
+    }
     for (const gpu::ComputeInstance& compute : existing.instance.compute_instances) {
       wish.compute.push_back(compute.placement.size);
     }
@@ -42,21 +47,6 @@ void wish_for_existing(const PlanRequest& request, std::vector<Wish>& wishes) {
     }
     wishes.push_back(std::move(wish));
   }
-}
-
-Result<GpuPlan> finish_plan(const gpu::GpuState& state, PlanRequest request, LayoutSpace space,
-                            std::vector<std::string> notes) {
-  PlanOutcome outcome = make_plan(request);
-  if (const auto* infeasible = std::get_if<Infeasible>(&outcome)) {
-    return to_error(*infeasible, state);
-  }
-  GpuPlan result{.before = layout_of(state),
-                 .after = {},
-                 .plan = std::get<Plan>(std::move(outcome)),
-                 .space = std::move(space),
-                 .notes = std::move(notes)};
-  result.after = layout_after(result.plan);
-  return result;
 }
 
 }  // namespace
@@ -128,6 +118,21 @@ Error to_error(const Infeasible& infeasible, const gpu::GpuState& state) {
   return error;
 }
 
+Result<GpuPlan> plan_request(const gpu::GpuState& state, PlanRequest request, LayoutSpace space,
+                             std::vector<std::string> notes) {
+  PlanOutcome outcome = make_plan(request);
+  if (const auto* infeasible = std::get_if<Infeasible>(&outcome)) {
+    return to_error(*infeasible, state);
+  }
+  GpuPlan result{.before = layout_of(state),
+                 .after = {},
+                 .plan = std::get<Plan>(std::move(outcome)),
+                 .space = std::move(space),
+                 .notes = std::move(notes)};
+  result.after = layout_after(result.plan);
+  return result;
+}
+
 Result<GpuPlan> plan_gpu(const gpu::GpuState& state, const Want& want, const PlanOptions& options) {
   std::vector<std::string> notes;
   auto space = space_of(state, notes);
@@ -147,7 +152,7 @@ Result<GpuPlan> plan_gpu(const gpu::GpuState& state, const Want& want, const Pla
     request.policy = ExistingPolicy::kReplace;
     wish_for_existing(request, request.wishes);
   }
-  return finish_plan(state, std::move(request), *space, std::move(notes));
+  return plan_request(state, std::move(request), *space, std::move(notes));
 }
 
 Result<GpuPlan> plan_layout(const gpu::GpuState& state, const Layout& wanted,
@@ -177,7 +182,19 @@ Result<GpuPlan> plan_layout(const gpu::GpuState& state, const Layout& wanted,
     }
     request.wishes.push_back(std::move(wish));
   }
-  return finish_plan(state, std::move(request), *space, std::move(notes));
+  return plan_request(state, std::move(request), *space, std::move(notes));
+}
+
+Result<GpuPlan> plan_defragment(const gpu::GpuState& state, const PlanOptions& options) {
+  std::vector<std::string> notes;
+  auto space = space_of(state, notes);
+  SEPTET_TRY(space);
+  PlanRequest request{.space = *space,
+                      .existing = existing_of(state, options.assigned),
+                      .wishes = {},
+                      .objective = Objective::kLargestCapacity};
+  wish_for_existing(request, request.wishes);
+  return plan_request(state, std::move(request), *space, std::move(notes));
 }
 
 }  // namespace septet::partition

@@ -39,6 +39,10 @@ Result<LayoutSpace> space_of(const gpu::GpuState& state, std::vector<std::string
 std::vector<ExistingInstance> existing_of(const gpu::GpuState& state,
                                           const std::vector<gpu::GpuInstanceId>& assigned);
 
+// Runs the planner; infeasible becomes to_error().
+Result<GpuPlan> plan_request(const gpu::GpuState& state, PlanRequest request, LayoutSpace space,
+                             std::vector<std::string> notes);
+
 // The exit codes of the errors: 6 unknown profile, 3 blocked by what is busy or must stay, 8 does
 // not fit; the hint names the nearest alternatives.
 Result<GpuPlan> plan_gpu(const gpu::GpuState& state, const Want& want, const PlanOptions& options);
@@ -46,6 +50,10 @@ Result<GpuPlan> plan_gpu(const gpu::GpuState& state, const Want& want, const Pla
 // The plan for exactly this layout (restore, assert, mig-parted files): placements are fixed.
 Result<GpuPlan> plan_layout(const gpu::GpuState& state, const Layout& wanted,
                             const PlanOptions& options);
+
+// Moves idle instances so that the largest future requests fit; busy ones stay where they are. The
+// plan changes nothing when no move helps.
+Result<GpuPlan> plan_defragment(const gpu::GpuState& state, const PlanOptions& options);
 
 Error to_error(const Infeasible& infeasible, const gpu::GpuState& state);
 

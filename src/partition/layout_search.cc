@@ -7,12 +7,20 @@
 namespace septet::partition {
 namespace {
 
-// Lower is better, compared in this order.
+// Lower is better.
 struct Score {
   std::int64_t cost = 0;
   std::int64_t lost_capacity = 0;  // minus the future capacity
   std::int64_t lost_slices = 0;    // minus the compute slices given
-  auto operator<=>(const Score&) const = default;
+
+  bool better_than(const Score& other, Objective objective) const {
+    const bool capacity_first = objective == Objective::kLargestCapacity;
+    const auto rank = [&](const Score& score) {
+      return capacity_first ? std::tuple(score.lost_capacity, score.cost, score.lost_slices)
+                            : std::tuple(score.cost, score.lost_capacity, score.lost_slices);
+    };
+    return rank(*this) < rank(other);
+  }
 };
 
 struct State {
@@ -215,7 +223,8 @@ Best Search::solve(const State& state) {
     Best rest = solve(after(state, c));
     rest.score.cost += choices[c].cost;
     rest.score.lost_slices -= request_.space.profile(choices[c].profile).slices;
-    if (rest.feasible && (!best.feasible || rest.score < best.score)) {
+    if (rest.feasible &&
+        (!best.feasible || rest.score.better_than(best.score, request_.objective))) {
       best = {.feasible = true, .score = rest.score, .choice = c};
     }
   }

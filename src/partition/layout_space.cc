@@ -7,6 +7,31 @@
 #include "partition/profile_choice.h"
 
 namespace septet::partition {
+namespace {
+
+// The driver's counts are wrong on some chips (A30). A plain profile is limited by its places
+// alone, one with media engines of its own exists once (NVIDIA's MIG guide); others as reported.
+unsigned trusted_limit(const gpu::GpuInstanceProfile& profile, unsigned side_by_side) {
+  if (!is_variant(profile)) {
+    return std::max(profile.max_instances, side_by_side);
+  }
+  const bool media = profile.name.find("+me") != std::string::npos;
+  return media ? std::min(profile.max_instances, 1U) : profile.max_instances;
+}
+
+unsigned disjoint_spots(const std::vector<LayoutSpace::Spot>& spots) {
+  unsigned count = 0;
+  UnitMask used = 0;
+  for (const LayoutSpace::Spot& spot : spots) {
+    if ((spot.mask & used) == 0) {
+      used |= spot.mask;
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
 
 Result<LayoutSpace> LayoutSpace::create(std::vector<gpu::GpuInstanceProfile> profiles) {
   LayoutSpace space;
@@ -33,6 +58,10 @@ Result<LayoutSpace> LayoutSpace::create(std::vector<gpu::GpuInstanceProfile> pro
     space.compute_slices_ = std::max(space.compute_slices_, profile.slices);
   }
   space.profiles_ = std::move(profiles);
+  for (std::size_t i = 0; i < space.profiles_.size(); ++i) {
+    gpu::GpuInstanceProfile& profile = space.profiles_[i];
+    profile.max_instances = trusted_limit(profile, disjoint_spots(space.spots_[i]));
+  }
   for (std::size_t i = 0; i < space.profiles_.size(); ++i) {
     const bool known = std::any_of(space.kinds_.begin(), space.kinds_.end(), [&](std::size_t kind) {
       return space.profiles_[kind].slices == space.profiles_[i].slices &&

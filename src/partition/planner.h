@@ -49,12 +49,18 @@ enum class ExistingPolicy {
   kKeep,     // what exists stays where it is, the wishes come in addition
 };
 
+enum class Objective {
+  kLeastChange,      // destroy the least, then leave the largest future capacity
+  kLargestCapacity,  // the other way round: for defragmenting
+};
+
 struct PlanRequest {
   const LayoutSpace& space;
   std::vector<ExistingInstance> existing{};
   std::vector<Wish> wishes{};
   ExistingPolicy policy = ExistingPolicy::kReplace;
   bool may_drain = false;  // busy instances may be destroyed too, as the last resort
+  Objective objective = Objective::kLeastChange;
 };
 
 struct KeptInstance {

@@ -242,5 +242,16 @@ TEST(Planner, SuggestsTheNearestName) {
   EXPECT_THAT(wishes.error().hint, HasSubstr("did you mean 1g.5gb"));
 }
 
+TEST(Planner, DoesNotTrustWrongCounts) {
+  std::vector<gpu::GpuInstanceProfile> profiles = space_of("A30").profiles();
+  for (gpu::GpuInstanceProfile& profile : profiles) {
+    profile.max_instances = profile.name == "1g.6gb" ? 2 : 7;
+  }
+  const LayoutSpace space = *LayoutSpace::create(profiles);
+
+  EXPECT_EQ(planned(request_for(space, {"1g.6gb:4"})).create.size(), 4U);
+  EXPECT_EQ(refused(request_for(space, {"1g.6gb+me:2"})).constraint, Constraint::kTooManyOfProfile);
+}
+
 }  // namespace
 }  // namespace septet::partition

@@ -55,7 +55,7 @@ Result<ProfileChoice> choose_by_name(const ProfileSelector& selector,
     choice.compute_slices = *wanted.compute_slices;
   }
   if (wanted.memory_gb && rank(*best) != 0) {
-    if (rank(*best) > std::max(1U, *wanted.memory_gb / 10)) {
+    if (rank(*best) > *wanted.memory_gb / 12) {
       return not_found(selector, profiles);
     }
     choice.note =

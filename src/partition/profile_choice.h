@@ -1,7 +1,8 @@
 // Which of a GPU's profiles a selector means.
 //
 // Pure. Names are hints: a name of another driver or firmware (7g.79gb for 7g.80gb, 1g.24gb for
-// 1g.23gb) is matched by slices and attributes when the memory is within a tenth.
+// 1g.23gb) is matched by slices and attributes when the memory is within a twelfth
+// (so that 1g.5gb and 1g.6gb, which are different GPUs, stay apart).
 #pragma once
 
 #include <span>
