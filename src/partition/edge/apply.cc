@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/text.h"
+#include "partition/edge/holders.h"
+#include "partition/edge/preflight.h"
 #include "partition/edge/run_transaction.h"
 
 namespace septet::partition {
@@ -45,33 +46,9 @@ ApplyReport report_of(const Transaction& transaction, const gpu::GpuState& state
   return report;
 }
 
-std::string process_names(const gpu::GpuState& state) {
-  std::vector<std::string> names;
-  for (const gpu::GpuProcess& process : state.processes) {
-    names.push_back(fmt::format("{} (pid {})", process.name, process.pid));
-  }
-  return join_words(names);
-}
-
-// What would make the driver refuse or leave things half done, before anything is touched.
-Result<Ok> preflight(const gpu::GpuState& state, gpu::MigMode wanted) {
-  if (state.mig_current == gpu::MigMode::kUnsupported) {
-    return make_error(ErrorKind::kPrecondition,
-                      fmt::format("{} cannot be partitioned: it has no MIG", gpu_text(state)),
-                      "septet advise names the techniques that work on it");
-  }
-  if (state.mig_current == wanted && state.mig_pending != wanted) {
-    return make_error(ErrorKind::kResetNeeded,
-                      fmt::format("{} waits for a change of MIG mode", gpu_text(state)),
-                      "reset the GPU (nvidia-smi --gpu-reset) or reboot, then repeat");
-  }
-  if (state.mig_current != wanted && !state.processes.empty()) {
-    return make_error(ErrorKind::kPrecondition,
-                      fmt::format("cannot change the MIG mode of {}: it is in use by {}",
-                                  gpu_text(state), process_names(state)),
-                      "end these processes, or let septet's own leave with --drain SECONDS");
-  }
-  return Ok{};
+HolderPolicy holder_policy(gpu::GpuDriver& driver, const ApplyOptions& options) {
+  const auto info = driver.info();
+  return {info.ok() && info->simulated, standard_root(), options.drain};
 }
 
 // Under the lock: ends what was interrupted and says so.
@@ -136,14 +113,36 @@ ApplyReport transact(gpu::GpuDriver& driver, const Locked& locked, const StateFo
   return report;
 }
 
+// Plans under the lock; lets ours leave what must go and plans again with what is there then.
+Result<GpuPlan> plan_and_drain(gpu::GpuDriver& driver, Locked& locked, const HolderPolicy& policy,
+                               const MakePlan& make) {
+  auto plan = make(locked.state);
+  SEPTET_TRY(plan);
+  auto drained = drain_for(locked.state, *plan, policy);
+  SEPTET_TRY(drained);
+  if (!*drained) {
+    return plan;
+  }
+  auto now = driver.observe(locked.state.index);
+  SEPTET_TRY(now);
+  locked.state = *std::move(now);
+  return make(locked.state);
+}
+
 Result<ApplyReport> apply_plan(gpu::GpuDriver& driver, unsigned index, const ApplyOptions& options,
                                const MakePlan& make) {
   auto locked = lock_gpu(driver, index, options.state);
   SEPTET_TRY(locked);
-  SEPTET_TRY(preflight(locked->state, gpu::MigMode::kEnabled));
-  auto plan = make(locked->state);
-  SEPTET_TRY(plan);
+  const HolderPolicy policy = holder_policy(driver, options);
+  SEPTET_TRY(check_mode(locked->state, gpu::MigMode::kEnabled, policy));
+  auto plan = plan_and_drain(driver, *locked, policy, make);
+  if (!plan.ok()) {
+    return with_holders(plan.error(), locked->state, policy);
+  }
   ApplyReport report = transact(driver, *locked, options.state, plan->after);
+  if (report.error) {
+    report.error = with_holders(*std::move(report.error), report.state, policy);
+  }
   report.notes.insert(report.notes.end(), plan->notes.begin(), plan->notes.end());
   report.plan = *std::move(plan);
   return report;
@@ -167,12 +166,17 @@ Result<ApplyReport> apply_layout(gpu::GpuDriver& driver, unsigned index, const L
   }
   auto locked = lock_gpu(driver, index, options.state);
   SEPTET_TRY(locked);
-  SEPTET_TRY(preflight(locked->state, gpu::MigMode::kDisabled));
+  const HolderPolicy policy = holder_policy(driver, options);
   if (!locked->state.instances.empty()) {
     // Also a GPU that shall have nothing is planned: what is busy stays and is named.
-    auto plan = plan_layout(locked->state, {}, options.plan);
-    SEPTET_TRY(plan);
+    auto plan = plan_and_drain(driver, *locked, policy, [&](const gpu::GpuState& state) {
+      return plan_layout(state, {}, options.plan);
+    });
+    if (!plan.ok()) {
+      return with_holders(plan.error(), locked->state, policy);
+    }
   }
+  SEPTET_TRY(check_mode(locked->state, gpu::MigMode::kDisabled, policy));
   return transact(driver, *locked, options.state, layout);
 }
 
