@@ -1,7 +1,5 @@
 // septet apply: brings GPUs to a wanted layout, as a transaction, and reads back what is there.
 
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "layout_words.h"
@@ -10,57 +8,70 @@
 namespace septet::app {
 namespace {
 
-// Plans all before any is changed: what cannot be is refused while nothing has happened.
-Result<bool> plan_all(const Globals& globals, const LayoutWords& words, const partition::Want& want,
-                      const std::vector<gpu::GpuState>& states, Document& document) {
-  for (const gpu::GpuState& state : states) {
-    auto plan = partition::plan_gpu(state, want, plan_options(words));
+struct ApplyWords {
+  LayoutWords layout;
+  bool defragment = false;
+};
+
+Result<std::vector<GpuGoal>> defragmented(const GpuView& view, const LayoutWords& words) {
+  std::vector<GpuGoal> goals;
+  for (const gpu::GpuState& state : view.gpus) {
+    auto plan = partition::plan_defragment(state, plan_options(words));
     SEPTET_TRY(plan);
-    add_plan(document, state, *plan);
-    if (words.explain) {
-      document.notes.push_back(partition::draw_plan(*plan));
-    }
-    if (!globals.dry_run && !agrees(globals, *plan)) {
-      return false;
-    }
+    const partition::Layout layout = plan->after;
+    goals.push_back({&state, *std::move(plan), layout});
   }
-  return true;
+  return goals;
 }
 
-int run_apply(const Globals& globals, const LayoutWords& words) {
-  auto want = want_of(words);
-  if (!want.ok()) {
-    return fail(want.error(), globals.output);
+int show_plan(const Globals& globals, const GpuView& view, const ApplyWords& words,
+              const std::vector<GpuGoal>& goals) {
+  Document document = plan_document(view.info);
+  for (const GpuGoal& goal : goals) {
+    add_plan(document, *goal.state, goal.plan);
+    if (words.layout.explain) {
+      document.notes.push_back(partition::draw_plan(goal.plan));
+    }
   }
-  auto view = read_chosen_gpus(globals, words.gpus);
+  print(document, globals.output);
+  return 0;
+}
+
+int run_apply(const Globals& globals, const ApplyWords& words) {
+  auto view =
+      read_chosen_gpus(globals, words.layout.gpus,
+                       words.defragment ? WithoutSelector::kAll : without_selector(words.layout));
   if (!view.ok()) {
     return fail(view.error(), globals.output);
   }
-  Document document = plan_document(view->info);
-  const auto agreed = plan_all(globals, words, *want, view->gpus, document);
-  if (!agreed.ok()) {
-    return fail(agreed.error(), globals.output);
+  const auto goals =
+      words.defragment ? defragmented(*view, words.layout) : goals_of(*view, words.layout);
+  if (!goals.ok()) {
+    return fail(goals.error(), globals.output);
   }
   if (globals.dry_run) {
-    print(document, globals.output);
-    return 0;
+    return show_plan(globals, *view, words, *goals);
   }
-  if (!*agreed) {
-    return fail(make_error(ErrorKind::kFailed, "nothing was changed: not confirmed"),
-                globals.output);
+  for (const GpuGoal& goal : *goals) {
+    if (!agrees(globals, goal.plan)) {
+      return fail(make_error(ErrorKind::kFailed, "nothing was changed: not confirmed"),
+                  globals.output);
+    }
   }
-  const partition::ApplyOptions options = apply_options(view->info, words);
-  return report_all(globals, *view, [&](const gpu::GpuState& state) {
-    return partition::apply_want(*view->driver, state.index, *want, options);
+  const partition::ApplyOptions options = apply_options(view->info, words.layout);
+  return report_all(globals, *view, words.layout, *goals, [&](const GpuGoal& goal) {
+    return partition::apply_layout(*view->driver, goal.state->index, goal.layout, options);
   });
 }
 
 }  // namespace
 
 void add_apply(CLI::App& app, const Globals& globals, Action& action) {
-  auto words = std::make_shared<LayoutWords>();
+  auto words = std::make_shared<ApplyWords>();
   CLI::App* verb = app.add_subcommand("apply", "Bring GPUs to a layout");
-  add_layout_words(*verb, *words);
+  add_layout_words(*verb, words->layout);
+  verb->add_flag("--defragment", words->defragment,
+                 "Move idle instances so that larger ones fit; name no layout with it");
   verb->callback([&globals, &action, words] {
     action = [&globals, words] { return run_apply(globals, *words); };
   });

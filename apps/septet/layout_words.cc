@@ -6,6 +6,11 @@
 #include <cstdio>
 
 #include "gpu/selector.h"
+#include "partition/edge/holders.h"
+#include "partition/edge/mig_parted_file.h"
+#include "partition/edge/preflight.h"
+#include "partition/fleet.h"
+#include "partition/mig_parted.h"
 #include "partition/picture.h"
 
 namespace septet::app {
@@ -123,9 +128,17 @@ void add_layout_words(CLI::App& verb, LayoutWords& words) {
   add_gpu_option(verb, words.gpus);
   verb.add_flag("--add", words.add, "Keep everything where it is and add this");
   verb.add_flag("--move", words.move, "Keep everything and add this; idle instances may move");
+  verb.add_flag("--pack", words.pack, "Put all of it on as few of the GPUs as possible");
+  verb.add_flag("--spread", words.spread, "Spread all of it evenly over the GPUs");
   verb.add_flag("--explain", words.explain, "Draw the layouts before and after");
+  verb.add_option("-f,--file", words.file, "A configuration of mig-parted, YAML or JSON")
+      ->type_name("FILE");
+  verb.add_option("-c,--config", words.label, "Which of the file's configurations")
+      ->type_name("NAME");
   add_drain_option(verb, words.drain_seconds);
 }
+
+namespace {
 
 Result<partition::Want> want_of(const LayoutWords& words) {
   if (!words.nvidia_smi_list.empty()) {
@@ -138,6 +151,70 @@ Result<partition::Want> want_of(const LayoutWords& words) {
   return partition::parse_want(words.want);
 }
 
+Result<std::vector<GpuGoal>> goals_of_words(const GpuView& view, const LayoutWords& words) {
+  auto want = want_of(words);
+  SEPTET_TRY(want);
+  const auto distribution = words.pack     ? partition::Distribution::kPack
+                            : words.spread ? partition::Distribution::kSpread
+                                           : partition::Distribution::kEach;
+  auto plans = partition::plan_fleet(view.gpus, *want, plan_options(words), distribution);
+  SEPTET_TRY(plans);
+  std::vector<GpuGoal> goals;
+  for (std::size_t i = 0; i < plans->size(); ++i) {
+    goals.push_back({&view.gpus[i], (*plans)[i], (*plans)[i].after});
+  }
+  return goals;
+}
+
+Result<std::vector<GpuGoal>> goals_of_file(const GpuView& view, const LayoutWords& words) {
+  auto config = partition::load_mig_parted(words.file);
+  SEPTET_TRY(config);
+  auto entries = partition::find_label(*config, words.label);
+  SEPTET_TRY(entries);
+  std::vector<GpuGoal> goals;
+  for (const gpu::GpuState& state : view.gpus) {
+    const auto goal = partition::goal_for(**entries, state);
+    if (!goal) {
+      continue;
+    }
+    const bool on = goal->mode == gpu::MigMode::kEnabled;
+    auto plan = on ? partition::plan_gpu(state, partition::want_of(*goal), plan_options(words))
+                   : partition::plan_layout(state, {}, plan_options(words));
+    if (!plan.ok()) {
+      Error error = plan.error();
+      error.message = fmt::format("{}:{}: {}", words.file, goal->line, error.message);
+      return error;
+    }
+    const partition::Layout layout =
+        on ? plan->after : partition::Layout{.mode = gpu::MigMode::kDisabled, .instances = {}};
+    goals.push_back({&state, *std::move(plan), layout});
+  }
+  if (goals.empty()) {
+    return make_error(ErrorKind::kNotFound,
+                      fmt::format("no entry of {} is for any of these GPUs", words.file),
+                      "look at device-filter and devices");
+  }
+  return goals;
+}
+
+}  // namespace
+
+Result<std::vector<GpuGoal>> goals_of(const GpuView& view, const LayoutWords& words) {
+  auto goals = words.file.empty() ? goals_of_words(view, words) : goals_of_file(view, words);
+  if (goals.ok()) {
+    return goals;
+  }
+  // Who is in the way, with user, unit and container.
+  Error error = goals.error();
+  for (const gpu::GpuState& state : view.gpus) {
+    error = partition::with_holders(std::move(error), state,
+                                    {.simulated = view.info.simulated,
+                                     .root = partition::standard_root(),
+                                     .drain = std::nullopt});
+  }
+  return error;
+}
+
 partition::PlanOptions plan_options(const LayoutWords& words) {
   return {
       .policy = words.add ? partition::ExistingPolicy::kKeep : partition::ExistingPolicy::kReplace,
@@ -145,14 +222,20 @@ partition::PlanOptions plan_options(const LayoutWords& words) {
       .may_drain = words.drain_seconds.has_value()};
 }
 
-Result<GpuView> read_chosen_gpus(const Globals& globals,
-                                 const std::vector<std::string>& selectors) {
+Result<GpuView> read_chosen_gpus(const Globals& globals, const std::vector<std::string>& selectors,
+                                 WithoutSelector without) {
   auto view = read_gpus(globals, fmt::format("{}", fmt::join(selectors, ",")));
-  if (view.ok() && selectors.empty() && view->gpus.size() != 1) {
+  if (view.ok() && selectors.empty() && view->gpus.size() != 1 &&
+      without == WithoutSelector::kOnlyOne) {
     return make_error(ErrorKind::kUsage, fmt::format("this node has {} GPUs", view->gpus.size()),
                       "say which with --gpu 0, --gpu 0,1 or --gpu all");
   }
   return view;
+}
+
+WithoutSelector without_selector(const LayoutWords& words) {
+  return words.file.empty() && !words.pack && !words.spread ? WithoutSelector::kOnlyOne
+                                                            : WithoutSelector::kAll;
 }
 
 Document plan_document(const gpu::DriverInfo& info) {
@@ -189,7 +272,7 @@ Document report_document(const gpu::DriverInfo& info) {
 
 partition::ApplyOptions apply_options(const gpu::DriverInfo& info, const LayoutWords& words) {
   partition::ApplyOptions options{.state = partition::StateFolder::standard(info.simulated),
-                                  .plan = plan_options(words)};
+                                  .plan = {.may_drain = words.drain_seconds.has_value()}};
   if (words.drain_seconds) {
     options.drain = seconds(*words.drain_seconds);
   }
@@ -251,13 +334,17 @@ void add_report(Document& document, const ApplyReport& report) {
   }
 }
 
-int report_all(const Globals& globals, const GpuView& view, const ApplyToGpu& apply) {
+int report_all(const Globals& globals, const GpuView& view, const LayoutWords& words,
+               const std::vector<GpuGoal>& goals, const ApplyToGpu& apply) {
   Document document = report_document(view.info);
   std::optional<Error> first;
-  for (const gpu::GpuState& state : view.gpus) {
-    auto report = apply(state);
+  for (const GpuGoal& goal : goals) {
+    auto report = apply(goal);
     if (report.ok()) {
       add_report(document, *report);
+    }
+    if (words.explain) {
+      document.notes.push_back(partition::draw_plan(goal.plan));
     }
     const auto error = report.ok() ? partition::error_of(*report) : report.error();
     first = first ? first : error;

@@ -12,28 +12,33 @@ struct ResetWords {
   bool mig_off = false;
 };
 
-Result<partition::ApplyReport> reset_gpu(const GpuView& view, const gpu::GpuState& state,
-                                         const ResetWords& words) {
-  const bool stays_on = !words.mig_off && state.mig_current == gpu::MigMode::kEnabled;
-  const partition::Layout nothing{
-      .mode = stays_on ? gpu::MigMode::kEnabled : gpu::MigMode::kDisabled, .instances = {}};
-  return partition::apply_layout(*view.driver, state.index, nothing,
-                                 apply_options(view.info, words.layout));
+Result<std::vector<GpuGoal>> nothing_on(const GpuView& view, const ResetWords& words) {
+  std::vector<GpuGoal> goals;
+  for (const gpu::GpuState& state : view.gpus) {
+    const bool stays_on = !words.mig_off && state.mig_current == gpu::MigMode::kEnabled;
+    auto plan = partition::plan_layout(state, {}, plan_options(words.layout));
+    SEPTET_TRY(plan);
+    goals.push_back(
+        {&state,
+         *std::move(plan),
+         {.mode = stays_on ? gpu::MigMode::kEnabled : gpu::MigMode::kDisabled, .instances = {}}});
+  }
+  return goals;
 }
 
 int run_reset(const Globals& globals, const ResetWords& words) {
-  auto view = read_chosen_gpus(globals, words.layout.gpus);
+  const auto view = read_chosen_gpus(globals, words.layout.gpus);
   if (!view.ok()) {
     return fail(view.error(), globals.output);
   }
+  const auto goals = nothing_on(*view, words);
+  if (!goals.ok()) {
+    return fail(goals.error(), globals.output);
+  }
   Document plans = plan_document(view->info);
-  for (const gpu::GpuState& state : view->gpus) {
-    auto plan = partition::plan_layout(state, {}, plan_options(words.layout));
-    if (!plan.ok()) {
-      return fail(plan.error(), globals.output);
-    }
-    add_plan(plans, state, *plan);
-    if (!globals.dry_run && !agrees(globals, *plan)) {
+  for (const GpuGoal& goal : *goals) {
+    add_plan(plans, *goal.state, goal.plan);
+    if (!globals.dry_run && !agrees(globals, goal.plan)) {
       return fail(make_error(ErrorKind::kFailed, "nothing was changed: not confirmed"),
                   globals.output);
     }
@@ -42,8 +47,10 @@ int run_reset(const Globals& globals, const ResetWords& words) {
     print(plans, globals.output);
     return 0;
   }
-  return report_all(globals, *view,
-                    [&](const gpu::GpuState& state) { return reset_gpu(*view, state, words); });
+  const partition::ApplyOptions options = apply_options(view->info, words.layout);
+  return report_all(globals, *view, words.layout, *goals, [&](const GpuGoal& goal) {
+    return partition::apply_layout(*view->driver, goal.state->index, goal.layout, options);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "layout_words.h"
+#include "os/durable_file.h"
+#include "partition/edge/mig_parted_file.h"
 
 namespace septet::app {
 namespace {
@@ -34,26 +36,57 @@ void limit_time(unsigned limit_seconds) {
   }
 }
 
-int run_restore(const Globals& globals, RestoreWords words) {
-  limit_time(words.time_limit_seconds);
-  const bool all = words.layout.gpus.empty();
-  if (all) {
-    words.layout.gpus = {"all"};
+// The checkpoint's layouts, for the GPUs that it names.
+Result<std::vector<GpuGoal>> goals_of_checkpoint(const GpuView& view, const std::string& file) {
+  auto text = os::read_whole_file(file);
+  SEPTET_TRY(text);
+  auto devices = partition::read_checkpoint(*text, file, view.gpus);
+  SEPTET_TRY(devices);
+  std::vector<GpuGoal> goals;
+  for (const partition::CheckpointDevice& device : *devices) {
+    for (const gpu::GpuState& state : view.gpus) {
+      if (state.uuid == device.gpu) {
+        goals.push_back({&state, {}, device.layout});
+      }
+    }
   }
-  auto view = read_chosen_gpus(globals, words.layout.gpus);
+  return goals;
+}
+
+// All GPUs, or those with something to restore when none is named.
+std::vector<GpuGoal> goals_of_state(const GpuView& view, const RestoreWords& words,
+                                    const partition::StateFolder& folder) {
+  std::vector<GpuGoal> goals;
+  for (const gpu::GpuState& state : view.gpus) {
+    const auto intent = folder.read_intent(state.uuid);
+    const auto desired = folder.read_desired(state.uuid);
+    const bool nothing = intent.ok() && !*intent && desired.ok() && !*desired;
+    if (!nothing || !words.layout.gpus.empty()) {
+      goals.push_back({&state, {}, {}});
+    }
+  }
+  return goals;
+}
+
+int run_restore(const Globals& globals, const RestoreWords& words) {
+  limit_time(words.time_limit_seconds);
+  const auto view = read_chosen_gpus(globals, words.layout.gpus, WithoutSelector::kAll);
   if (!view.ok()) {
     return fail(view.error(), globals.output);
   }
   const partition::ApplyOptions options = apply_options(view->info, words.layout);
-  if (all) {
-    std::erase_if(view->gpus, [&](const gpu::GpuState& state) {
-      const auto intent = options.state.read_intent(state.uuid);
-      const auto desired = options.state.read_desired(state.uuid);
-      return intent.ok() && !*intent && desired.ok() && !*desired;
+  if (words.layout.file.empty()) {
+    const std::vector<GpuGoal> goals = goals_of_state(*view, words, options.state);
+    return report_all(globals, *view, words.layout, goals, [&](const GpuGoal& goal) {
+      return partition::restore_gpu(*view->driver, goal.state->index, options);
     });
   }
-  return report_all(globals, *view, [&](const gpu::GpuState& state) {
-    return partition::restore_gpu(*view->driver, state.index, options);
+  const auto goals = goals_of_checkpoint(*view, words.layout.file);
+  if (!goals.ok()) {
+    return fail(goals.error(), globals.output);
+  }
+  return report_all(globals, *view, words.layout, *goals, [&](const GpuGoal& goal) {
+    return partition::apply_layout(*view->driver, goal.state->index, goal.layout, options);
   });
 }
 
@@ -64,6 +97,8 @@ void add_restore(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand(
       "restore", "End interrupted changes and re-create the layouts applied last");
   add_gpu_option(*verb, words->layout.gpus);
+  verb->add_option("-f,--file", words->layout.file, "Restore this checkpoint instead")
+      ->type_name("FILE");
   verb->add_option("--time-limit", words->time_limit_seconds, "Give up after this long")
       ->type_name("SECONDS");
   verb->callback([&globals, &action, words] {
