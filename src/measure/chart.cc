@@ -122,7 +122,12 @@ std::pair<AxisTicks, AxisTicks> chart_ticks(const Chart& chart, int wanted_x, in
       }
     }
   }
-  return {ticks_of(x, chart.x, wanted_x), ticks_of(y, chart.y, wanted_y)};
+  AxisTicks across = ticks_of(x, chart.x, wanted_x);
+  if (x.largest > across.begin) {  // lines run to the right edge, whatever the last label is
+    across.end = x.largest;
+    std::erase_if(across.at, [&](double value) { return value > x.largest * (1 + kRounding); });
+  }
+  return {across, ticks_of(y, chart.y, wanted_y)};
 }
 
 std::string chart_number(double value) {

@@ -66,7 +66,7 @@ struct AxisTicks {
 // axis needs values > 0 and falls back to linear without them.
 AxisTicks choose_ticks(double smallest, double largest, AxisScale scale, int wanted);
 
-// Both axes' ticks, around every point and band of the chart.
+// Both axes' ticks, around every point and band of the chart. The x axis ends at the last point.
 std::pair<AxisTicks, AxisTicks> chart_ticks(const Chart& chart, int wanted_x, int wanted_y);
 
 // A number as a label: three significant digits, thousands grouped: "0.25", "1.5", "12,300".

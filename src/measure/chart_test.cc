@@ -78,6 +78,16 @@ TEST(ChartTicks, AreWholeWhereTheValuesAre) {
   EXPECT_THAT(chart_ticks(chart, 8, 5).first.at, ElementsAre(1, 2));
 }
 
+TEST(ChartTicks, EndTheXAxisAtTheLastPoint) {
+  Chart chart;
+  chart.series.push_back({.points = {{.x = 1, .y = 1}, {.x = 16, .y = 1}}});
+
+  const AxisTicks x = chart_ticks(chart, 4, 5).first;
+
+  EXPECT_EQ(x.end, 16);
+  EXPECT_THAT(x.at, ElementsAre(0, 5, 10, 15));
+}
+
 TEST(ChartTicks, ExistForAChartWithoutPoints) {
   const auto [x, y] = chart_ticks(Chart{}, 5, 5);
 

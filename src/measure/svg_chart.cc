@@ -13,7 +13,7 @@ namespace {
 constexpr double kWidth = 640;
 constexpr double kHeight = 380;
 constexpr double kLeft = 64;
-constexpr double kRight = 136;  // room for the names
+constexpr double kRight = 152;  // room for the names
 constexpr double kBottom = 52;
 constexpr double kLabelGap = 17;  // between the names' base lines
 constexpr int kWantedX = 8;
