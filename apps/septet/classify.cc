@@ -173,6 +173,17 @@ Result<Ok> classify(const ClassifyOptions& options) {
   return measure::run_infer_exchange(exchange);
 }
 
+// Says how to start a server where none answers.
+Error with_advice(Error error, const ClassifyOptions& options) {
+  if (error.kind == ErrorKind::kPrecondition) {
+    error.hint = fmt::format(
+        "start one with: septet serve --model-repository models --listen {}; or name another with "
+        "-u",
+        options.url);
+  }
+  return error;
+}
+
 void add_options(CLI::App& verb, ClassifyOptions& options) {
   const std::map<std::string, measure::Scaling> scalings = {
       {"NONE", measure::Scaling::kNone},
@@ -214,7 +225,7 @@ void add_classify(CLI::App& app, const Globals& globals, Action& action) {
   verb->callback([options, &globals, &action] {
     action = [options, &globals] {
       const Result<Ok> done = classify(*options);
-      return done ? 0 : fail(done.error(), globals.output);
+      return done ? 0 : fail(with_advice(done.error(), *options), globals.output);
     };
   });
 }

@@ -44,12 +44,15 @@ const ResultRow* ConfigurationRows::at(int concurrency) const {
 std::vector<ConfigurationRows> group_rows(const std::vector<ResultRow>& rows) {
   const bool runs = several(rows, [](const ResultRow& row) { return row.context.run; });
   const bool models = several(rows, [](const ResultRow& row) { return row.context.model; });
+  std::map<std::string, std::size_t> run_order;  // of appearance
   std::map<Configuration, std::map<int, ResultRow>> groups;
   for (const ResultRow& row : rows) {
-    const Configuration configuration{.run = runs ? row.context.run : "",
+    const bool named = runs || row.context.replicas == 0;
+    const Configuration configuration{.run = named ? row.context.run : "",
                                       .model = models ? row.context.model : "",
                                       .technique = row.context.technique,
                                       .replicas = row.context.replicas};
+    run_order.try_emplace(configuration.run, run_order.size());
     groups[configuration].insert_or_assign(row.concurrency, row);
   }
   std::vector<ConfigurationRows> grouped;
@@ -60,11 +63,13 @@ std::vector<ConfigurationRows> group_rows(const std::vector<ResultRow>& rows) {
     }
     grouped.push_back(std::move(group));
   }
-  std::stable_sort(grouped.begin(), grouped.end(),
-                   [](const ConfigurationRows& a, const ConfigurationRows& b) {
-                     return is_partitioned(a.configuration.technique) >
-                            is_partitioned(b.configuration.technique);
-                   });
+  const auto rank = [&](const ConfigurationRows& group) {
+    return std::pair(run_order.at(group.configuration.run),
+                     is_partitioned(group.configuration.technique) ? 0 : 1);
+  };
+  std::stable_sort(
+      grouped.begin(), grouped.end(),
+      [&](const ConfigurationRows& a, const ConfigurationRows& b) { return rank(a) < rank(b); });
   return grouped;
 }
 
@@ -93,6 +98,9 @@ std::string configuration_name(const Configuration& configuration) {
   for (const std::string& part : {configuration.run, configuration.model}) {
     name += part.empty() ? "" : part + ", ";
   }
+  if (configuration.replicas == 0) {  // a foreign run: only its name is known
+    return name.empty() ? "measured" : name.substr(0, name.size() - 2);
+  }
   return fmt::format("{}{} \u00d7 {}", name, configuration.replicas,
                      technique_label(configuration.technique));
 }
@@ -108,6 +116,9 @@ std::string with_half_width(double value, const std::optional<double>& half_widt
 }
 
 std::string latency_text(double latency_us) {
+  if (std::isnan(latency_us)) {
+    return "-";
+  }
   if (latency_us >= 1e6) {
     return chart_number(latency_us / 1e6) + " s";
   }

@@ -32,7 +32,8 @@ struct ConfigurationRows {
   const ResultRow* at(int concurrency) const;
 };
 
-// Partitioned configurations first, then by technique, replicas ascending.
+// Runs in order of appearance; in each, partitioned configurations first, then by technique,
+// replicas ascending.
 std::vector<ConfigurationRows> group_rows(const std::vector<ResultRow>& rows);
 
 // "7 x MIG" with a multiplication sign; with model and run in front where they are set.
@@ -46,7 +47,7 @@ bool is_partitioned(const std::string& technique);
 
 // "29.2 ± 0.6", or the value alone with three significant digits.
 std::string with_half_width(double value, const std::optional<double>& half_width);
-// A latency in the unit that suits it: "272 ms", "3.99 ms", "812 µs".
+// A latency in the unit that suits it: "272 ms", "3.99 ms", "812 µs"; "-" for NaN.
 std::string latency_text(double latency_us);
 
 }  // namespace septet::measure

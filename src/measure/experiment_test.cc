@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 namespace septet::measure {
 namespace {
 
@@ -46,6 +48,20 @@ TEST(Experiment, NamesRunAndModelOnlyWhenThereAreSeveral) {
             "tuesday, 1 \u00d7 MIG");
 }
 
+TEST(Experiment, KeepsRunsInOrderOfAppearanceAndCallsForeignOnesByName) {
+  ResultRow zulu = row_of("", 0, 1, 4);
+  zulu.context.run = "zulu";
+  ResultRow alpha = zulu;
+  alpha.context.run = "alpha";
+
+  const auto groups = group_rows({zulu, alpha});
+
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(configuration_name(groups[0].configuration), "zulu");
+  EXPECT_EQ(configuration_name(groups[1].configuration), "alpha");
+  EXPECT_EQ(configuration_name(group_rows({zulu})[0].configuration), "zulu");
+}
+
 TEST(Experiment, IsAtItsBestWhereMoreRequestsInFlightOnlyWait) {
   const auto groups =
       group_rows({row_of("mig", 7, 1, 4), row_of("mig", 7, 7, 29.2), row_of("mig", 7, 16, 29.9)});
@@ -60,6 +76,7 @@ TEST(Experiment, WritesLatenciesInAUnitThatSuits) {
   EXPECT_EQ(latency_text(3991), "3.99 ms");
   EXPECT_EQ(latency_text(272'123), "272 ms");
   EXPECT_EQ(latency_text(4'120'000), "4.12 s");
+  EXPECT_EQ(latency_text(std::nan("")), "-");
 }
 
 TEST(Experiment, WritesHalfWidthsWithTheDecimalsTheyAllow) {

@@ -9,6 +9,7 @@
 #include "measure/experiment.h"
 #include "measure/report_assets.h"
 #include "measure/report_charts.h"
+#include "measure/report_profiles.h"
 #include "measure/svg_chart.h"
 #include "measure/verdict.h"
 
@@ -60,6 +61,7 @@ class PageWriter {
     add_facts();
     add_verdict();
     add_charts();
+    out_ += profile_section(input_);
     add_rows();
     add_footer();
     out_ += "</main>\n<div class=\"tip\" role=\"status\"></div>\n<script>";
@@ -77,8 +79,14 @@ class PageWriter {
   // Names all colours that any chart of the page uses.
   std::string colours(Theme theme) const {
     std::string variables =
-        series_colour_variables(throughput_chart(groups_, AxisScale::kLinear), theme);
-    return variables + series_colour_variables(scaling_chart(groups_), theme);
+        series_colour_variables(throughput_chart(groups_, AxisScale::kLinear), theme) +
+        series_colour_variables(scaling_chart(groups_), theme);
+    for (const std::string& model :
+         distinct(input_.rows, [](const ResultRow& row) { return row.context.model; })) {
+      variables += series_colour_variables(
+          profile_chart(input_.rows, model, profile_question(input_)), theme);
+    }
+    return variables;
   }
 
   void open() {

@@ -5,6 +5,7 @@
 // what was simulated. It loads nothing from elsewhere. Pure: rows in, text out; any thread.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct ReportInput {
   std::vector<std::string> notes;        // one sentence each: what was left out and why
   std::optional<double> price_per_hour;  // of the whole GPU; adds the cost of a million inferences
   std::string currency = "$";
+  // For rows on partitions of several profiles: how many fill the GPU, and the latency objective.
+  std::map<std::string, int> instances;
+  std::optional<double> p90_limit_us;
 };
 
 // The whole page.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <tuple>
@@ -74,10 +75,23 @@ void add_lines(const std::vector<ConfigurationRows>& groups, Chart& chart,
     ChartSeries series{.name = configuration_name(group.configuration)};
     palette.paint(group.configuration, series);
     for (const ResultRow& row : group.rows) {
-      series.points.push_back(point(row));
+      const ChartPoint drawn = point(row);
+      if (std::isfinite(drawn.y)) {
+        series.points.push_back(drawn);
+      }
     }
     chart.series.push_back(std::move(series));
   }
+}
+
+// What the level counts: all rows of a report count the same.
+ChartAxis level_axis(const std::vector<ConfigurationRows>& groups, AxisScale scale) {
+  const bool by_rate =
+      !groups.empty() && groups.front().rows.front().load != LoadMode::kConcurrency;
+  return {.label =
+              by_rate ? "request rate: requests due per second" : "concurrency: requests in flight",
+          .scale = scale,
+          .whole = true};
 }
 
 std::string scale_suffix(AxisScale scale) { return scale == AxisScale::kLog ? "-log" : ""; }
@@ -88,7 +102,7 @@ Chart throughput_chart(const std::vector<ConfigurationRows>& groups, AxisScale x
   Chart chart{.id = "throughput" + scale_suffix(x_scale),
               .title = "Throughput",
               .subtitle = "Higher is better",
-              .x = {.label = "concurrency: requests in flight", .scale = x_scale, .whole = true},
+              .x = level_axis(groups, x_scale),
               .y = {.label = "inferences per second"}};
   add_lines(groups, chart, [](const ResultRow& row) {
     return point_of(row, row.throughput, row.throughput_half_width);
@@ -101,7 +115,7 @@ Chart latency_chart(const std::vector<ConfigurationRows>& groups, AxisScale x_sc
   double largest = 0;
   for (const ConfigurationRows& group : groups) {
     for (const ResultRow& row : group.rows) {
-      largest = std::max(largest, row.p90_us);
+      largest = std::isnan(row.p90_us) ? largest : std::max(largest, row.p90_us);
     }
   }
   const bool in_seconds = largest >= 10e6;
@@ -110,7 +124,7 @@ Chart latency_chart(const std::vector<ConfigurationRows>& groups, AxisScale x_sc
   Chart chart{.id = "p90" + scale_suffix(x_scale),
               .title = "p90 latency",
               .subtitle = "Nine of ten requests are answered within this time; lower is better",
-              .x = {.label = "concurrency: requests in flight", .scale = x_scale, .whole = true},
+              .x = level_axis(groups, x_scale),
               .y = {.label = "p90 latency",
                     .unit = in_seconds        ? "s"
                             : in_milliseconds ? "ms"

@@ -78,6 +78,21 @@ TEST(ReportPage, AddsTheCostOfAMillionOnlyWithAPrice) {
   EXPECT_THAT(report_page(input), HasSubstr("<td>28.01</td>"));
 }
 
+TEST(ReportPage, ComparesProfilesWhereRowsHaveSeveral) {
+  ReportInput input = sample_input();
+  EXPECT_THAT(report_page(input), Not(HasSubstr("Which partition size")));
+
+  input.rows[0].context.profile = "1g.5gb";
+  input.rows[2].context.profile = "2g.10gb";
+  input.instances = {{"1g.5gb", 7}, {"2g.10gb", 3}};
+
+  const std::string page = report_page(input);
+  EXPECT_THAT(page, HasSubstr("Which partition size"));
+  EXPECT_THAT(page, HasSubstr("id=\"profiles-1\""));
+  EXPECT_THAT(page, HasSubstr("For &lt;densenet&gt;, 1g.5gb gives the most"));
+  EXPECT_THAT(report_text(input, 80), HasSubstr("1g.5gb gives the most"));
+}
+
 TEST(ReportPage, StandsWithoutAnyRow) {
   EXPECT_THAT(report_page(ReportInput{}), HasSubstr("Nothing was measured"));
   EXPECT_EQ(report_text(ReportInput{}, 80), "Nothing was measured.\n");

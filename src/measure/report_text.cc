@@ -2,51 +2,17 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "measure/chart.h"
 #include "measure/experiment.h"
 #include "measure/report.h"
+#include "measure/report_profiles.h"
+#include "measure/terminal_text.h"
 #include "measure/verdict.h"
 
 namespace septet::measure {
 namespace {
 
 constexpr int kNarrowest = 40;
-
-// How many columns UTF-8 text takes: continuation bytes take none.
-int columns_of(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
-std::string padded(const std::string& text, int columns) {
-  return text + std::string(static_cast<std::size_t>(std::max(0, columns - columns_of(text))), ' ');
-}
-
-// The text in lines of at most that width, behind a mark; further lines are indented as far.
-std::string wrapped(std::string_view mark, std::string_view text, int width) {
-  const std::string indent(static_cast<std::size_t>(columns_of(mark)), ' ');
-  std::string out(mark);
-  int column = columns_of(mark);
-  bool line_empty = true;
-  for (const std::string_view word : split(text, ' ')) {
-    const int wide = columns_of(word);
-    if (!line_empty && column + 1 + wide > width) {
-      out += '\n' + indent;
-      column = columns_of(indent);
-      line_empty = true;
-    }
-    if (!line_empty) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += wide;
-    line_empty = false;
-  }
-  return out + '\n';
-}
 
 std::string best_table(const std::vector<ConfigurationRows>& groups) {
   std::vector<std::vector<std::string>> cells = {
@@ -64,15 +30,14 @@ std::string best_table(const std::vector<ConfigurationRows>& groups) {
   std::vector<int> widths(cells[0].size(), 0);
   for (const auto& line : cells) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      widths[i] = std::max(widths[i], columns_of(line[i]));
+      widths[i] = std::max(widths[i], terminal_columns(line[i]));
     }
   }
   std::string out;
   for (const auto& line : cells) {
-    std::string text = padded(line[0], widths[0]);
+    std::string text = pad_right(line[0], widths[0]);
     for (std::size_t i = 1; i < line.size(); ++i) {
-      const int blanks = 2 + widths[i] - columns_of(line[i]);
-      text += std::string(static_cast<std::size_t>(blanks), ' ') + line[i];
+      text += "  " + pad_left(line[i], widths[i]);
     }
     out += text + '\n';
   }
@@ -101,12 +66,12 @@ std::string report_text(const ReportInput& input, int width) {
   }
   std::string out = best_table(groups) + '\n';
   for (const Finding& finding : draw_verdict(input.rows)) {
-    out += wrapped(mark_of(finding.kind), finding.text, columns);
+    out += wrap_text(mark_of(finding.kind), finding.text, columns);
   }
   for (const std::string& note : input.notes) {
-    out += wrapped("! ", note, columns);
+    out += wrap_text("! ", note, columns);
   }
-  return out;
+  return out + profile_text(input, columns);
 }
 
 }  // namespace septet::measure

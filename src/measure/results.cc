@@ -70,7 +70,7 @@ Column column(std::string_view name, Presence presence, Access access) {
 }
 
 // The columns in the order of the file.
-std::array<Column, 18> columns() {
+std::array<Column, 19> columns() {
   constexpr Presence kRequired = Presence::kRequired;
   constexpr Presence kOptional = Presence::kOptional;
   return {
@@ -111,6 +111,8 @@ std::array<Column, 18> columns() {
           [](auto& r) -> auto& { return r.throughput_half_width; }),
       column(
           "p90_half_width", kOptional, [](auto& r) -> auto& { return r.p90_half_width_us; }),
+      column(
+          "profile", kOptional, [](auto& r) -> auto& { return r.context.profile; }),
   };
 }
 

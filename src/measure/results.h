@@ -4,7 +4,7 @@
 // its cell is finished:
 //
 //   technique,replicas,concurrency,throughput,p50,p90,p95,p99,errors,seed,machine,commit,
-//   model,gpu,simulated,stable,throughput_half_width,p90_half_width
+//   model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile
 //
 // Throughput is inferences per second, latencies are microseconds. Readers go by the names in the
 // header, so columns may be added behind these; that is the format's version. Values, any thread.
@@ -25,11 +25,12 @@ namespace septet::measure {
 struct ResultContext {
   std::string run{};        // tells runs apart when several are compared; not in the file
   std::string technique{};  // "mig", "time-slicing", "mps", "streams", or the name of a foreign run
-  int replicas = 1;
+  int replicas = 1;         // 0 = unknown, in a foreign run
   std::uint64_t seed = 0;
   std::string machine{};   // e.g. "2 cores, Intel Xeon 2.8 GHz"
   std::string commit{};    // of septet
   std::string model{};     // e.g. "densenet_onnx"
+  std::string profile{};   // of the partitions, e.g. "1g.5gb"; empty = undivided or unknown
   std::string gpu{};       // e.g. "A100-SXM4-40GB"
   bool simulated = false;  // the GPU was simulated: slices of a processor, not of a GPU
 
@@ -38,7 +39,8 @@ struct ResultContext {
 
 struct ResultRow {
   ResultContext context{};
-  int concurrency = 1;
+  LoadMode load = LoadMode::kConcurrency;  // what the level counts; not in the file
+  int concurrency = 1;                     // requests in flight, or requests due a second
   double throughput = 0;
   double p50_us = 0;
   double p90_us = 0;

@@ -15,6 +15,7 @@ ResultRow sample_row() {
                  .machine = "2 cores, Xeon \"2.8\"",
                  .commit = "abc1234",
                  .model = "densenet_onnx",
+                 .profile = "1g.5gb",
                  .gpu = "A100-SXM4-40GB",
                  .simulated = true};
   row.concurrency = 8;
@@ -42,10 +43,10 @@ TEST(Results, ReadBackWhatWasWritten) {
 TEST(Results, HaveAFixedHeaderAndLine) {
   EXPECT_EQ(results_header(),
             "technique,replicas,concurrency,throughput,p50,p90,p95,p99,errors,seed,machine,commit,"
-            "model,gpu,simulated,stable,throughput_half_width,p90_half_width\n");
+            "model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile\n");
   EXPECT_EQ(results_line(sample_row()),
             "mig,7,8,29.25,240000,272123.5,280000,300000,1,3,\"2 cores, Xeon \"\"2.8\"\"\",abc1234,"
-            "densenet_onnx,A100-SXM4-40GB,true,false,0.5,\n");
+            "densenet_onnx,A100-SXM4-40GB,true,false,0.5,,1g.5gb\n");
 }
 
 TEST(Results, AreReadByColumnNameInAnyOrderAndWithoutTheLaterColumns) {

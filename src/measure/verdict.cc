@@ -11,6 +11,8 @@
 
 #include "base/text.h"
 #include "measure/chart.h"
+#include "measure/verdict_cautions.h"
+#include "measure/verdict_words.h"
 
 namespace septet::measure {
 namespace {
@@ -29,8 +31,8 @@ double relative_uncertainty(double value, const std::optional<double>& half_widt
 Comparison compare(double first, double second, double first_uncertainty,
                    double second_uncertainty) {
   Comparison comparison;
-  if (first <= 0 || second <= 0) {
-    return comparison;  // nothing was answered: there is no ratio to speak of
+  if (!(first > 0) || !(second > 0)) {
+    return comparison;  // nothing answered or not reported: there is no ratio to speak of
   }
   comparison.ratio = second / first;
   comparison.uncertainty = std::hypot(first_uncertainty, second_uncertainty);
@@ -40,22 +42,6 @@ Comparison compare(double first, double second, double first_uncertainty,
     comparison.order = Order::kLower;
   }
   return comparison;
-}
-
-std::string count_of(int count, std::string_view one) {
-  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
-}
-
-std::string rate_text(const ResultRow& row) {
-  return with_half_width(row.throughput, row.throughput_half_width);
-}
-
-// "2.1 times as much", "18 % more".
-std::string change_text(double ratio, std::string_view more, std::string_view less) {
-  if (ratio >= 2) {
-    return fmt::format("{} times as much", chart_number(ratio));
-  }
-  return fmt::format("{} % {}", chart_number(std::abs(ratio - 1) * 100), ratio >= 1 ? more : less);
 }
 
 // The configurations of one technique (of one run and model), replicas ascending.
@@ -130,17 +116,6 @@ std::set<int> common_levels(const ConfigurationRows& a, const ConfigurationRows&
   return levels;
 }
 
-std::string latency_change(const Comparison& change) {
-  if (change.ratio >= 2) {
-    return fmt::format("{} times as long", chart_number(change.ratio));
-  }
-  if (change.ratio <= 0.5) {
-    return fmt::format("{} times shorter", chart_number(1 / change.ratio));
-  }
-  return fmt::format("{} % {}", chart_number(std::abs(change.ratio - 1) * 100),
-                     change.ratio > 1 ? "longer" : "shorter");
-}
-
 void add_latency_finding(const Family& family, std::vector<Finding>& findings) {
   const std::set<int> levels = common_levels(*family.front(), *family.back());
   if (levels.empty()) {
@@ -172,8 +147,8 @@ int fair_level(const std::set<int>& levels, int replicas) {
   return enough == levels.end() ? *levels.rbegin() : *enough;
 }
 
-std::string undivided_side(const Comparison& change, const std::string& figures,
-                           std::string_view what, const std::string& change_words) {
+std::string side_text(const Comparison& change, const std::string& figures, std::string_view what,
+                      const std::string& change_words) {
   if (change.order == Order::kUnknown) {
     return fmt::format("no difference in {} can be told ({})", what, figures);
   }
@@ -198,12 +173,11 @@ void add_technique_finding(const ConfigurationRows& partitioned, const Configura
   const bool same = rate.order == Order::kUnknown && tail.order == Order::kUnknown;
   findings.push_back(
       {same ? FindingKind::kNoDifference : FindingKind::kDifference,
-       fmt::format(
-           "With {} on {} instead of {}, at concurrency {}, {}; {}.",
-           count_of(partitioned.configuration.replicas, "replica"),
-           family_name(partitioned.configuration), family_name(other.configuration), level,
-           undivided_side(rate, rates, "throughput", change_text(rate.ratio, "higher", "lower")),
-           undivided_side(tail, tails, "the p90 latency", latency_change(tail)))});
+       fmt::format("With {} on {} instead of {}, at concurrency {}, {}; {}.",
+                   count_of(partitioned.configuration.replicas, "replica"),
+                   family_name(partitioned.configuration), family_name(other.configuration), level,
+                   side_text(rate, rates, "throughput", change_text(rate.ratio, "higher", "lower")),
+                   side_text(tail, tails, "the p90 latency", latency_change(tail)))});
 }
 
 // Each undivided technique against the partitions, at the largest replica count that both have.
@@ -231,74 +205,49 @@ void add_technique_findings(const std::vector<Family>& families, std::vector<Fin
   }
 }
 
-void add_reach_caution(const std::vector<ConfigurationRows>& groups,
-                       std::vector<Finding>& findings) {
-  std::vector<std::string> names;
-  for (const ConfigurationRows& group : groups) {
-    if (group.rows.back().concurrency < group.configuration.replicas) {
-      names.push_back(configuration_name(group.configuration));
+// Whether both are the same work in different runs. Of a foreign run, only the name is known.
+bool same_but_for_the_run(const Configuration& a, const Configuration& b) {
+  return std::tie(a.model, a.technique, a.replicas) == std::tie(b.model, b.technique, b.replicas) &&
+         a.run != b.run;
+}
+
+void add_run_finding(const ConfigurationRows& first, const ConfigurationRows& other,
+                     std::vector<Finding>& findings) {
+  const Comparison rate = compare_throughput(first.best(), other.best());
+  const std::string rates =
+      fmt::format("{} against {} inferences/s", rate_text(other.best()), rate_text(first.best()));
+  std::string text =
+      fmt::format("{} against {}, each at its best: {}", configuration_name(other.configuration),
+                  configuration_name(first.configuration),
+                  side_text(rate, rates, "throughput", change_text(rate.ratio, "higher", "lower")));
+  bool same = rate.order == Order::kUnknown;
+  const std::set<int> levels = common_levels(first, other);
+  if (!levels.empty()) {
+    const int level = *levels.rbegin();
+    const ResultRow& a = *first.at(level);
+    const ResultRow& b = *other.at(level);
+    const Comparison tail = compare_p90(a, b);
+    const std::string tails =
+        fmt::format("{} against {}", latency_text(b.p90_us), latency_text(a.p90_us));
+    text += fmt::format("; at {} {}, {}",
+                        a.load == LoadMode::kConcurrency ? "concurrency" : "request rate", level,
+                        side_text(tail, tails, "the p90 latency", latency_change(tail)));
+    same = same && tail.order == Order::kUnknown;
+  }
+  findings.push_back({same ? FindingKind::kNoDifference : FindingKind::kDifference, text + "."});
+}
+
+// Every later run against the first one that has the same configuration.
+void add_run_findings(const std::vector<ConfigurationRows>& groups,
+                      std::vector<Finding>& findings) {
+  for (auto other = groups.begin(); other != groups.end(); ++other) {
+    const auto first = std::find_if(groups.begin(), other, [&](const ConfigurationRows& group) {
+      return same_but_for_the_run(group.configuration, other->configuration);
+    });
+    if (first != other) {
+      add_run_finding(*first, *other, findings);
     }
   }
-  if (!names.empty()) {
-    findings.push_back(
-        {FindingKind::kCaution,
-         fmt::format(
-             "{} saw fewer requests in flight than there are replicas, so {} could not show "
-             "all {} can do; raise the concurrency.",
-             join_words(names), names.size() == 1 ? "it" : "they",
-             names.size() == 1 ? "it" : "they")});
-  }
-}
-
-void add_row_cautions(const std::vector<ResultRow>& rows, std::vector<Finding>& findings) {
-  std::uint64_t errors = 0;
-  int with_errors = 0;
-  int unstable = 0;
-  int without_interval = 0;
-  for (const ResultRow& row : rows) {
-    errors += row.errors;
-    with_errors += row.errors > 0 ? 1 : 0;
-    unstable += row.stable ? 0 : 1;
-    without_interval += row.throughput_half_width ? 0 : 1;
-  }
-  const int all = static_cast<int>(rows.size());
-  if (errors > 0) {
-    findings.push_back(
-        {FindingKind::kCaution,
-         fmt::format("{} request{} failed, in {} of {}; failed requests are in no "
-                     "throughput and no latency.",
-                     errors, errors == 1 ? "" : "s", with_errors, count_of(all, "measurement"))});
-  }
-  if (unstable > 0) {
-    findings.push_back(
-        {FindingKind::kCaution,
-         fmt::format("{} of {} did not become stable (hollow points); the verdict takes them as "
-                     "uncertain by 30 % at least.",
-                     unstable, count_of(all, "measurement"))});
-  }
-  if (without_interval > 0) {
-    findings.push_back(
-        {FindingKind::kCaution,
-         fmt::format("{} of {} have no confidence interval; the verdict takes their figures as "
-                     "uncertain by 10 %.",
-                     without_interval, count_of(all, "measurement"))});
-  }
-}
-
-void add_simulation_caution(const std::vector<ResultRow>& rows, std::vector<Finding>& findings) {
-  const auto simulated = std::find_if(rows.begin(), rows.end(),
-                                      [](const ResultRow& row) { return row.context.simulated; });
-  if (simulated == rows.end()) {
-    return;
-  }
-  const std::string gpu = simulated->context.gpu.empty() ? "GPU" : simulated->context.gpu;
-  findings.push_back(
-      {FindingKind::kCaution,
-       fmt::format(
-           "The {} was simulated: replicas ran on this machine's processor, each partition a "
-           "real limit on its share of processor time and memory. How the configurations "
-           "compare is measured; the absolute figures are not those of a GPU.",
-           gpu)});
 }
 
 }  // namespace
@@ -330,9 +279,10 @@ std::vector<Finding> draw_verdict(const std::vector<ResultRow>& rows) {
     }
   }
   add_technique_findings(families, findings);
-  add_reach_caution(groups, findings);
-  add_row_cautions(rows, findings);
-  add_simulation_caution(rows, findings);
+  add_run_findings(groups, findings);
+  for (Finding& caution : draw_cautions(groups, rows)) {
+    findings.push_back(std::move(caution));
+  }
   return findings;
 }
 

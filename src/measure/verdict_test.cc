@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace septet::measure {
 namespace {
 
@@ -126,6 +128,37 @@ TEST(Verdict, TellsOfFailuresSimulationAndTooLittleLoad) {
               ElementsAre(says(FindingKind::kCaution, "fewer requests in flight than"),
                           says(FindingKind::kCaution, "3 requests failed, in 1 of 1 measurement;"),
                           says(FindingKind::kCaution, "The A100-SXM4-40GB was simulated")));
+}
+
+TEST(Verdict, ComparesTheSameConfigurationOfLaterRunsWithTheFirst) {
+  ResultRow monday = cell("mig", 7, 8, 20, 400);
+  monday.context.run = "monday";
+  ResultRow friday = cell("mig", 7, 8, 30, 280);
+  friday.context.run = "friday";
+
+  EXPECT_THAT(
+      draw_verdict({monday, friday}),
+      ElementsAre(says(FindingKind::kDifference,
+                       "friday, 7 \u00d7 MIG against monday, 7 \u00d7 MIG, each at its best: "
+                       "throughput is 50 % higher (30.0 \u00b1 0.6 against 20.0 \u00b1 0.4 "
+                       "inferences/s); at concurrency 8, the p90 latency is 30 % shorter "
+                       "(280 ms against 400 ms)")));
+}
+
+TEST(Verdict, ComparesForeignRunsAlsoWithoutAKnownPercentile) {
+  ResultRow own = cell("", 0, 8, 1000, 10);
+  own.context.run = "septet";
+  ResultRow other = cell("", 0, 8, 990, 10);
+  other.context.run = "nginx";
+  other.p90_us = std::numeric_limits<double>::quiet_NaN();
+
+  EXPECT_THAT(
+      draw_verdict({own, other}),
+      ElementsAre(says(FindingKind::kNoDifference,
+                       "nginx against septet, each at its best: no difference in throughput "
+                       "can be told (990 \u00b1 20 against 1000 \u00b1 20 inferences/s); at "
+                       "concurrency 8, no difference in the p90 latency can be told (- "
+                       "against 10 ms)")));
 }
 
 TEST(Verdict, IsEmptyWithoutRows) { EXPECT_THAT(draw_verdict({}), IsEmpty()); }
