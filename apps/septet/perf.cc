@@ -24,6 +24,7 @@ namespace septet::app {
 namespace {
 
 constexpr std::uint16_t kHttpPort = 8000;
+constexpr std::uint16_t kGrpcPort = 8001;
 
 // What is about the output and not about the measurement.
 struct PerfOutput {
@@ -46,7 +47,7 @@ void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
   verb.add_option("-u,--url", words.urls, "Server: HOST:PORT or unix:/path; may be repeated")
       ->allow_extra_args(false)
       ->type_name("URL");
-  verb.add_option("-i,--protocol", words.protocol, "http")->capture_default_str();
+  verb.add_option("-i,--protocol", words.protocol, "http or grpc")->capture_default_str();
   verb.add_option("-H", words.headers, "NAME:VALUE, a header for every request; may be repeated")
       ->allow_extra_args(false);
   verb.add_option("--concurrency-range", words.concurrency_range,
@@ -80,9 +81,10 @@ void add_measuring_options(CLI::App& verb, PerfWords& words) {
   verb.add_option("-s,--stability-percentage", arguments.stability_percentage,
                   "How much three windows may differ (10)");
   verb.add_option("-r,--max-trials", arguments.max_trials, "Windows at most for a level (10)");
-  verb.add_flag("--adaptive,!--no-adaptive", arguments.adaptive,
+  verb.add_flag("--adaptive", arguments.adaptive,
                 "Short windows until 95% confidence within -s percent (5); the default unless an "
                 "option about windows is given");
+  verb.add_flag("--no-adaptive", arguments.no_adaptive, "perf_analyzer's three windows");
   verb.add_option("--percentile", arguments.percentile,
                   "Judge by this latency percentile; -1 = by the average")
       ->capture_default_str();
@@ -129,6 +131,11 @@ void add_output_options(CLI::App& verb, PerfOutput& output) {
 Result<measure::Target> target_of(const measure::PerfArguments& arguments,
                                   const measure::PerfPlan& plan) {
   measure::Target target;
+  if (plan.grpc) {
+    target.protocol = plan.call_mode == measure::CallMode::kStreaming
+                          ? measure::Protocol::kGrpcStream
+                          : measure::Protocol::kGrpc;
+  }
   target.model = arguments.model;
   target.version = arguments.version;
   target.headers = plan.headers;
@@ -137,7 +144,7 @@ Result<measure::Target> target_of(const measure::PerfArguments& arguments,
     urls = {"localhost"};
   }
   for (const std::string& url : urls) {
-    Result<os::Endpoint> endpoint = os::parse_endpoint(url, kHttpPort);
+    Result<os::Endpoint> endpoint = os::parse_endpoint(url, plan.grpc ? kGrpcPort : kHttpPort);
     if (!endpoint.ok()) {
       return endpoint.error();
     }
@@ -187,7 +194,8 @@ class PerfRun {
     format_.cache_columns = generator.description().model.has_response_cache;
     format_.verbose = words.output.verbose_csv;
     context_.model = words.arguments.model;
-    context_.url = words.arguments.urls.empty() ? "localhost:8000" : words.arguments.urls.front();
+    context_.url = words.arguments.urls.empty() ? "localhost" : words.arguments.urls.front();
+    context_.protocol = plan.grpc ? "grpc" : "http";
     context_.version = fmt::format("{} {}", SEPTET_VERSION, commit());
     context_.seed = words.seed;
     if (words.output.verbose > 0) {

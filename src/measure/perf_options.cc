@@ -149,10 +149,13 @@ bool wants_adaptive(const PerfArguments& arguments) {
   const bool window_words = arguments.measurement_interval_ms || arguments.stability_percentage ||
                             arguments.max_trials || arguments.measurement_request_count ||
                             arguments.measurement_mode != "time_windows";
-  return arguments.adaptive.value_or(!window_words);
+  return arguments.adaptive || (!window_words && !arguments.no_adaptive);
 }
 
 Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
+  if (arguments.adaptive && arguments.no_adaptive) {
+    return usage("--adaptive and --no-adaptive exclude each other");
+  }
   if (wants_adaptive(arguments)) {
     const Duration limit = plan.rules.latency_limit;
     plan.rules = MeasurementRules::adaptive();

@@ -45,7 +45,8 @@ struct PerfArguments {
   std::optional<double> stability_percentage;
   std::optional<int> max_trials;
   int percentile = -1;
-  std::optional<bool> adaptive;  // not said: adaptive unless a word about windows was said
+  bool adaptive = false;     // short windows until confident, whatever other words say
+  bool no_adaptive = false;  // neither said: adaptive unless a word about windows was said
 
   int batch_size = 1;
   std::vector<std::string> input_data;  // random, zero, a directory, or JSON files

@@ -13,7 +13,7 @@ PerfArguments model() {
 
 TEST(PerfOptions, DefaultsArePerfAnalyzers) {
   PerfArguments arguments = model();
-  arguments.adaptive = false;
+  arguments.no_adaptive = true;
   const Result<PerfPlan> plan = plan_of(arguments);
 
   ASSERT_TRUE(plan.ok());

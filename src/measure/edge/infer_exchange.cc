@@ -41,7 +41,7 @@ struct Lane {
   os::EventLoop::Timer timer;
 };
 
-class ExchangeRunner final : public HttpClient::Listener {
+class ExchangeRunner final : public ExchangeClient::Listener {
  public:
   explicit ExchangeRunner(const InferExchange& exchange) : exchange_(exchange) {
     const std::size_t lanes =
@@ -65,7 +65,7 @@ class ExchangeRunner final : public HttpClient::Listener {
     return result_;
   }
 
-  void on_answered(HttpClient& client, const HttpClient::Answer& answer) override {
+  void on_answered(ExchangeClient& client, const ExchangeClient::Answer& answer) override {
     Lane& lane = lane_of(client);
     loop_.cancel(lane.timer);
     const Result<Ok> taken = take(lane, answer);
@@ -78,7 +78,7 @@ class ExchangeRunner final : public HttpClient::Listener {
     }
   }
 
-  void on_failed(HttpClient& client, FailureKind kind, const std::string& reason) override {
+  void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override {
     const bool nobody = kind == FailureKind::kConnect;
     end(nobody
             ? make_error(ErrorKind::kPrecondition,
@@ -95,7 +95,7 @@ class ExchangeRunner final : public HttpClient::Listener {
                     exchange_.sending == Sending::kOneByOne ? "synchronous" : "asynchronous", why));
   }
 
-  Lane& lane_of(const HttpClient& client) {
+  Lane& lane_of(const ExchangeClient& client) {
     return **std::find_if(lanes_.begin(), lanes_.end(), [&](const std::unique_ptr<Lane>& lane) {
       return lane->client.get() == &client;
     });
@@ -127,7 +127,7 @@ class ExchangeRunner final : public HttpClient::Listener {
     lane.client->send({lane.head, lane.message.json, tensor});
   }
 
-  Result<Ok> take(const Lane& lane, const HttpClient::Answer& answer) {
+  Result<Ok> take(const Lane& lane, const ExchangeClient::Answer& answer) {
     if (answer.status != 200) {
       return failed_request(error_text(answer.body));
     }

@@ -22,20 +22,20 @@ FailureKind kind_of_status(unsigned status) {
 
 void LoadConnection::send(Instant due) {
   due_ = due;
-  client_.send(feed_.next(slot_));
+  client_->send(feed_.next(slot_));
 }
 
 void LoadConnection::close() {
-  client_.close();
+  client_->close();
   RequestFeed::abandon(slot_);
 }
 
 void LoadConnection::time_out() {
-  client_.fail(FailureKind::kTimeout,
-               fmt::format("no answer from {} in time", client_.endpoint().text()));
+  client_->fail(FailureKind::kTimeout,
+                fmt::format("no answer from {} in time", client_->endpoint().text()));
 }
 
-void LoadConnection::on_answered(HttpClient& client, const HttpClient::Answer& answer) {
+void LoadConnection::on_answered(ExchangeClient& client, const ExchangeClient::Answer& answer) {
   if (answer.status != 200) {
     report_failure(kind_of_status(answer.status),
                    fmt::format("{} answered {}: {}", client.endpoint().text(), answer.status,
@@ -51,7 +51,7 @@ void LoadConnection::on_answered(HttpClient& client, const HttpClient::Answer& a
   owner_.on_answer(*this, request);
 }
 
-void LoadConnection::on_failed(HttpClient& /*client*/, FailureKind kind,
+void LoadConnection::on_failed(ExchangeClient& /*client*/, FailureKind kind,
                                const std::string& reason) {
   report_failure(kind, reason);
 }

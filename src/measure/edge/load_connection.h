@@ -3,16 +3,17 @@
 // Owned by the LoadDriver; the loop's thread.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/time.h"
-#include "measure/edge/http_client.h"
+#include "measure/edge/exchange_client.h"
 #include "measure/edge/request_feed.h"
 #include "measure/level_recorder.h"
 
 namespace septet::measure {
 
-class LoadConnection final : public HttpClient::Listener {
+class LoadConnection final : public ExchangeClient::Listener {
  public:
   class Owner {
    public:
@@ -23,17 +24,20 @@ class LoadConnection final : public HttpClient::Listener {
                             const std::string& reason) = 0;
   };
 
-  LoadConnection(os::EventLoop& loop, const os::Endpoint& endpoint, std::size_t endpoint_index,
-                 RequestFeed& feed, Owner& owner)
-      : client_(loop, endpoint, *this, HttpClient::BodyUse::kDiscard), feed_(feed), owner_(owner) {
+  LoadConnection(os::EventLoop& loop, const ClientFactory& make_client,
+                 const os::Endpoint& endpoint, std::size_t endpoint_index, RequestFeed& feed,
+                 Owner& owner)
+      : client_(make_client(loop, endpoint, *this, ExchangeClient::BodyUse::kDiscard)),
+        feed_(feed),
+        owner_(owner) {
     slot_.endpoint = endpoint_index;
   }
 
-  bool busy() const { return client_.busy(); }
+  bool busy() const { return client_->busy(); }
   // Sends the feed's next request, which was due at the instant. Not busy.
   void send(Instant due);
   // When the request in hand was really sent.
-  Instant sent() const { return client_.sent(); }
+  Instant sent() const { return client_->sent(); }
   void time_out();
   void close();
 
@@ -43,11 +47,11 @@ class LoadConnection final : public HttpClient::Listener {
   bool in_load = false;          // closed loop: belongs to the requests in flight
 
  private:
-  void on_answered(HttpClient& client, const HttpClient::Answer& answer) override;
-  void on_failed(HttpClient& client, FailureKind kind, const std::string& reason) override;
+  void on_answered(ExchangeClient& client, const ExchangeClient::Answer& answer) override;
+  void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override;
   void report_failure(FailureKind kind, const std::string& reason);
 
-  HttpClient client_;
+  std::unique_ptr<ExchangeClient> client_;
   RequestFeed& feed_;
   RequestFeed::Slot slot_;
   Owner& owner_;

@@ -35,8 +35,8 @@ LoadDriver::~LoadDriver() {
 
 LoadConnection& LoadDriver::add_connection() {
   const std::size_t turn = connections_.size() % settings_.endpoints.size();
-  connections_.push_back(
-      std::make_unique<LoadConnection>(loop_, settings_.endpoints[turn], turn, feed_, *this));
+  connections_.push_back(std::make_unique<LoadConnection>(
+      loop_, settings_.make_client, settings_.endpoints[turn], turn, feed_, *this));
   return *connections_.back();
 }
 

@@ -32,6 +32,7 @@ class LoadDriver final : public LoadConnection::Owner {
   };
 
   struct Settings {
+    ClientFactory make_client;
     std::vector<os::Endpoint> endpoints;  // connections are dealt to them in turn
     bool one_turn_each = false;           // open loop: connections take turns (sequences)
     std::size_t max_connections = 1024;   // open loop

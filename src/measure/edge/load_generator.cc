@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "measure/edge/grpc_client.h"
 #include "measure/edge/load_driver.h"
 #include "measure/edge/load_setup.h"
 #include "measure/edge/statistics_poller.h"
@@ -14,6 +15,8 @@
 namespace septet::measure {
 
 namespace {
+
+using CallStyle = GrpcClient::CallStyle;
 
 constexpr Duration kStopCheck = milliseconds(20);
 // How long the last statistics of a level are waited for.
@@ -50,8 +53,7 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
         description_(std::move(setup.description)),
         feed_(std::move(setup.feed)),
         driver_(loop_, driver_settings(setup.target), *feed_, *this),
-        poller_(loop_, {setup.target.endpoints, setup.target.model, setup.target.version,
-                        setup.target.headers}) {}
+        poller_(loop_, poller_settings(setup.target)) {}
 
   LevelResult run(const Level& level, const std::atomic<bool>& stop);
   void drain(Duration patience, const std::atomic<bool>& stop);
@@ -68,11 +70,23 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
 
   LoadDriver::Settings driver_settings(const Target& target) const {
     LoadDriver::Settings settings;
+    settings.make_client = client_factory(
+        target, target.protocol == Protocol::kGrpcStream ? CallStyle::kStream : CallStyle::kUnary);
     settings.endpoints = target.endpoints;
     settings.one_turn_each = description_.model.is_sequence_model;
     settings.max_connections =
         description_.model.is_sequence_model ? options_.live_sequences : options_.max_connections;
     settings.request_timeout = rules_.request_timeout;
+    return settings;
+  }
+  static StatisticsPoller::Settings poller_settings(const Target& target) {
+    StatisticsPoller::Settings settings;
+    settings.endpoints = target.endpoints;
+    settings.model = target.model;
+    settings.version = target.version;
+    settings.grpc = target.protocol != Protocol::kHttp;
+    settings.headers = target.headers;
+    settings.make_client = client_factory(target, CallStyle::kUnary);
     return settings;
   }
   void start_load();

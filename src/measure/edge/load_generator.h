@@ -27,8 +27,15 @@
 
 namespace septet::measure {
 
+enum class Protocol {
+  kHttp,
+  kGrpc,        // a unary call for each request
+  kGrpcStream,  // a bidirectional stream for each connection
+};
+
 // What is measured.
 struct Target {
+  Protocol protocol = Protocol::kHttp;
   std::vector<os::Endpoint> endpoints;  // TCP or Unix; connections are dealt to them in turn
   std::string model;
   std::string version;                                       // empty = the server's choice

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "measure/edge/grpc_query.h"
+#include "measure/edge/http_client.h"
 #include "measure/edge/input_files.h"
 #include "measure/edge/model_query.h"
 
@@ -45,7 +47,11 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
                                     const GeneratorOptions& options) {
   RequestFeed::Settings settings;
   settings.endpoints = target.endpoints;
-  settings.path = model_path(target.model, target.version) + "/infer";
+  settings.grpc = target.protocol != Protocol::kHttp;
+  settings.path =
+      target.protocol == Protocol::kHttp
+          ? model_path(target.model, target.version) + "/infer"
+          : grpc_path(target.protocol == Protocol::kGrpc ? "ModelInfer" : "ModelStreamInfer");
   settings.headers = target.headers;
   settings.sequences = model.is_sequence_model;
   settings.sequence = options.sequence;
@@ -54,6 +60,20 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
 }
 
 }  // namespace
+
+ClientFactory client_factory(const Target& target, GrpcClient::CallStyle style) {
+  if (target.protocol == Protocol::kHttp) {
+    return [](os::EventLoop& loop, const os::Endpoint& endpoint, ExchangeClient::Listener& listener,
+              ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
+      return std::make_unique<HttpClient>(loop, endpoint, listener, body_use);
+    };
+  }
+  return [style, metadata = target.headers](
+             os::EventLoop& loop, const os::Endpoint& endpoint, ExchangeClient::Listener& listener,
+             ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
+    return std::make_unique<GrpcClient>(loop, endpoint, listener, body_use, style, metadata);
+  };
+}
 
 Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
                               const GeneratorOptions& options) {
@@ -65,11 +85,19 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     return resolved.error();
   }
   const os::Endpoint& first = resolved->endpoints.front();
-  Result<ModelDescription> model = query_model(first, target.model, target.version, target.headers);
+  const bool grpc = target.protocol != Protocol::kHttp;
+  if (grpc && options.shared_memory) {
+    return make_error(ErrorKind::kUsage, "shared memory is registered over HTTP only",
+                      "leave out --shared-memory or -i grpc");
+  }
+  Result<ModelDescription> model =
+      grpc ? query_model_grpc(first, target.model, target.version, target.headers)
+           : query_model(first, target.model, target.version, target.headers);
   if (!model.ok()) {
     return model.error();
   }
-  Result<ServerDescription> server = query_server(first, target.headers);
+  Result<ServerDescription> server =
+      grpc ? query_server_grpc(first, target.headers) : query_server(first, target.headers);
   if (!server.ok()) {
     return server.error();
   }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/result.h"
+#include "measure/edge/grpc_client.h"
 #include "measure/edge/load_generator.h"
 #include "measure/edge/request_feed.h"
 #include "measure/edge/shared_regions.h"
@@ -17,6 +18,9 @@ struct LoadSetup {
   std::unique_ptr<RequestFeed> feed;
   std::unique_ptr<SharedRegions> regions;  // null without shared memory
 };
+
+// Makes the connections of a load over the target's protocol.
+ClientFactory client_factory(const Target& target, GrpcClient::CallStyle style);
 
 // Errors as LoadGenerator::open() says.
 Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,

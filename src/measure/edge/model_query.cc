@@ -15,15 +15,15 @@ namespace {
 using nlohmann::json;
 
 // Ends the loop with the outcome of one exchange.
-class OneExchange final : public HttpClient::Listener {
+class OneExchange final : public ExchangeClient::Listener {
  public:
   explicit OneExchange(os::EventLoop& loop) : loop_(loop) {}
 
-  void on_answered(HttpClient& /*client*/, const HttpClient::Answer& answer) override {
+  void on_answered(ExchangeClient& /*client*/, const ExchangeClient::Answer& answer) override {
     outcome_ = HttpReply{answer.status, std::string(answer.body)};
     loop_.stop();
   }
-  void on_failed(HttpClient& client, FailureKind kind, const std::string& reason) override {
+  void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override {
     outcome_ =
         kind == FailureKind::kConnect
             ? make_error(ErrorKind::kPrecondition,

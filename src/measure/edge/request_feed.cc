@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "inference/v2_codec.h"
+#include "measure/edge/grpc_query.h"
 
 namespace septet::measure {
 
@@ -18,20 +19,29 @@ RequestFeed::RequestFeed(Settings settings, RequestStreams streams)
     CHECK(!stream.empty());
     first_request_.push_back(requests_.size());
     for (const inference::InferRequest& request : stream) {
-      const inference::V2Message message = inference::write_request(request);
-      Prepared prepared;
-      prepared.json_bytes = message.json.size();
-      prepared.body = message.json;
-      for (const inference::Blob& tensor : message.binary) {
-        prepared.body += tensor.text();
-      }
-      for (std::size_t i = 0; i < settings_.endpoints.size(); ++i) {
-        prepared.heads.push_back(head_for(i, prepared.json_bytes, prepared.body.size()));
-      }
-      requests_.push_back(std::move(prepared));
+      requests_.push_back(prepare(request));
     }
   }
   CHECK(!requests_.empty());
+}
+
+RequestFeed::Prepared RequestFeed::prepare(const inference::InferRequest& request) const {
+  Prepared prepared;
+  if (settings_.grpc) {
+    prepared.body = infer_request_grpc(request);
+    prepared.heads.assign(settings_.endpoints.size(), settings_.path);
+    return prepared;
+  }
+  const inference::V2Message message = inference::write_request(request);
+  prepared.json_bytes = message.json.size();
+  prepared.body = message.json;
+  for (const inference::Blob& tensor : message.binary) {
+    prepared.body += tensor.text();
+  }
+  for (std::size_t i = 0; i < settings_.endpoints.size(); ++i) {
+    prepared.heads.push_back(head_for(i, prepared.json_bytes, prepared.body.size()));
+  }
+  return prepared;
 }
 
 std::string RequestFeed::head_for(std::size_t endpoint, std::size_t json_bytes,
@@ -42,7 +52,7 @@ std::string RequestFeed::head_for(std::size_t endpoint, std::size_t json_bytes,
   return request_head("POST", settings_.path, settings_.endpoints[endpoint], headers, bytes);
 }
 
-HttpClient::Pieces RequestFeed::next(Slot& slot) {
+ExchangeClient::Pieces RequestFeed::next(Slot& slot) {
   if (settings_.sequences) {
     return next_of_sequence(slot);
   }
@@ -69,7 +79,7 @@ void RequestFeed::begin_sequence(Slot& slot) {
       std::max(1.0, std::round(static_cast<double>(options.length) * (1 + spread))));
 }
 
-HttpClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
+ExchangeClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
   const bool starts = slot.steps_left == 0;
   if (starts) {
     begin_sequence(slot);
@@ -82,6 +92,10 @@ HttpClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
   request.sequence_id = slot.sequence_id;
   request.sequence_start = starts;
   request.sequence_end = slot.ends_sequence;
+  if (settings_.grpc) {
+    slot.json = infer_request_grpc(request);
+    return {settings_.path, slot.json, {}};
+  }
   slot.json = inference::write_request(request).json;
   const Prepared& prepared = requests_[first_request_[slot.stream] + step];
   const std::string_view tensors = std::string_view(prepared.body).substr(prepared.json_bytes);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "measure/edge/http_client.h"
+#include "measure/edge/exchange_client.h"
 #include "measure/edge/model_query.h"
 #include "measure/infer_input.h"
 
@@ -42,7 +42,8 @@ class RequestFeed {
   struct Settings {
     std::vector<os::Endpoint> endpoints;
     std::string path;  // of the infer call
-    HeaderFields headers;
+    bool grpc = false;
+    HeaderFields headers;  // HTTP; gRPC's metadata is the client's
     bool sequences = false;
     SequenceOptions sequence;
     std::uint64_t seed = 1;
@@ -52,7 +53,7 @@ class RequestFeed {
   RequestFeed(Settings settings, RequestStreams streams);
 
   // The next request of the slot; the bytes live until the slot's next call.
-  HttpClient::Pieces next(Slot& slot);
+  ExchangeClient::Pieces next(Slot& slot);
   // A request of the slot's sequence failed: what the server remembers is unknown, so the next
   // request starts a new sequence.
   static void abandon(Slot& slot) { slot.steps_left = 0; }
@@ -67,8 +68,9 @@ class RequestFeed {
     std::vector<std::string> heads;  // one for each endpoint
   };
 
+  Prepared prepare(const inference::InferRequest& request) const;
   std::string head_for(std::size_t endpoint, std::size_t json_bytes, std::size_t bytes) const;
-  HttpClient::Pieces next_of_sequence(Slot& slot);
+  ExchangeClient::Pieces next_of_sequence(Slot& slot);
   void begin_sequence(Slot& slot);
 
   Settings settings_;

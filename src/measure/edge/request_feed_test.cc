@@ -32,7 +32,7 @@ RequestFeed::Settings settings() {
   return settings;
 }
 
-std::string text(const HttpClient::Pieces& pieces) {
+std::string text(const ExchangeClient::Pieces& pieces) {
   return std::string(pieces[0]) + std::string(pieces[1]) + std::string(pieces[2]);
 }
 
@@ -41,7 +41,7 @@ TEST(RequestFeed, HeadNamesHostLengthsAndHeaders) {
   RequestFeed::Slot slot;
   slot.endpoint = 1;
 
-  const HttpClient::Pieces pieces = feed.next(slot);
+  const ExchangeClient::Pieces pieces = feed.next(slot);
 
   EXPECT_THAT(pieces[0], testing::StartsWith("POST /v2/models/m/infer HTTP/1.1\r\n"
                                              "Host: 127.0.0.2:2\r\nX-Team: blue\r\n"));

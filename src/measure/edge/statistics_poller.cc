@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "measure/edge/grpc_query.h"
+
 namespace septet::measure {
 
 namespace {
@@ -31,33 +33,41 @@ struct StatisticsPoller::Snapshot {
 };
 
 // A connection that asks one server.
-class StatisticsPoller::Query final : public HttpClient::Listener {
+class StatisticsPoller::Query final : public ExchangeClient::Listener {
  public:
   Query(os::EventLoop& loop, const Settings& settings, std::size_t server)
       : settings_(settings),
         server_(server),
-        client_(loop, settings.endpoints[server], *this, HttpClient::BodyUse::kKeep),
-        head_(request_head("GET", model_path(settings.model, settings.version) + "/stats",
-                           settings.endpoints[server], settings.headers)) {}
+        client_(settings.make_client(loop, settings.endpoints[server], *this,
+                                     ExchangeClient::BodyUse::kKeep)) {
+    if (settings.grpc) {
+      head_ = grpc_path("ModelStatistics");
+      body_ = statistics_request_grpc(settings.model, settings.version);
+    } else {
+      head_ = request_head("GET", model_path(settings.model, settings.version) + "/stats",
+                           settings.endpoints[server], settings.headers);
+    }
+  }
 
-  bool busy() const { return client_.busy(); }
+  bool busy() const { return client_->busy(); }
   std::size_t server() const { return server_; }
   void ask(std::shared_ptr<Snapshot> snapshot) {
     snapshot_ = std::move(snapshot);
-    client_.send({head_, {}, {}});
+    client_->send({head_, body_, {}});
   }
   void forget() {
-    client_.close();
+    client_->close();
     snapshot_.reset();
   }
 
-  void on_answered(HttpClient& /*client*/, const HttpClient::Answer& answer) override {
+  void on_answered(ExchangeClient& /*client*/, const ExchangeClient::Answer& answer) override {
     const Result<ServerStatistics> statistics =
-        parse_statistics(answer.body, settings_.model, settings_.version);
+        settings_.grpc ? parse_statistics_grpc(answer.body, settings_.model, settings_.version)
+                       : parse_statistics(answer.body, settings_.model, settings_.version);
     const bool good = answer.status == 200 && statistics.ok();
     std::exchange(snapshot_, nullptr)->add(good ? &*statistics : nullptr);
   }
-  void on_failed(HttpClient& /*client*/, FailureKind /*kind*/,
+  void on_failed(ExchangeClient& /*client*/, FailureKind /*kind*/,
                  const std::string& /*reason*/) override {
     std::exchange(snapshot_, nullptr)->add(nullptr);
   }
@@ -65,8 +75,9 @@ class StatisticsPoller::Query final : public HttpClient::Listener {
  private:
   const Settings& settings_;
   std::size_t server_;
-  HttpClient client_;
+  std::unique_ptr<ExchangeClient> client_;
   std::string head_;
+  std::string body_;
   std::shared_ptr<Snapshot> snapshot_;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/edge/http_client.h"
+#include "measure/edge/exchange_client.h"
 #include "measure/edge/model_query.h"
 
 namespace septet::measure {
@@ -19,7 +19,9 @@ class StatisticsPoller {
     std::vector<os::Endpoint> endpoints;
     std::string model;
     std::string version;  // empty = all versions together
+    bool grpc = false;
     HeaderFields headers;
+    ClientFactory make_client;
   };
 
   StatisticsPoller(os::EventLoop& loop, Settings settings);

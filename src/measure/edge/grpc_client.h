@@ -1,0 +1,83 @@
+// GrpcClient: one HTTP/2 connection that carries one gRPC call at a time.
+//
+// Frames by libnghttp2, on the event loop, without threads of its own. A unary call is a stream;
+// with CallStyle::kStream one bidirectional stream stays open and every exchange is one message
+// each way.
+//
+//   message on the wire:  0 (not compressed) | length, 4 bytes big-endian | protobuf
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/edge/exchange_client.h"
+
+namespace septet::measure {
+
+class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
+ public:
+  enum class CallStyle { kUnary, kStream };
+
+  GrpcClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener, BodyUse body_use,
+             CallStyle style, std::vector<std::pair<std::string, std::string>> metadata);
+  ~GrpcClient() override;
+  GrpcClient(const GrpcClient&) = delete;
+  GrpcClient& operator=(const GrpcClient&) = delete;
+
+  bool busy() const override;
+  const os::Endpoint& endpoint() const override { return endpoint_; }
+  Instant sent() const override { return answer_.sent; }
+  void send(const Pieces& pieces) override;
+  void fail(FailureKind kind, const std::string& reason) override;
+  void close() override;
+
+  void on_ready(std::uint32_t events) override;
+
+ private:
+  struct Http2;  // the nghttp2 session and its callbacks
+  friend struct Http2;
+  enum class State { kIdle, kConnecting, kOpen };
+
+  void connect();
+  void submit();
+  // Writes what the session has to say; false when the connection failed in it.
+  bool flush();
+  void read_bytes();
+  void take_message_bytes(std::string_view bytes);
+  void stream_ended(std::uint32_t error_code);
+  void finish();
+
+  os::EventLoop& loop_;
+  os::Endpoint endpoint_;
+  Listener& listener_;
+  BodyUse body_use_;
+  CallStyle style_;
+  std::vector<std::pair<std::string, std::string>> metadata_;
+  os::UniqueFd fd_;
+  State state_ = State::kIdle;
+  bool in_exchange_ = false;
+  bool waits_for_room_ = false;
+  std::unique_ptr<Http2> http2_;
+
+  Pieces pieces_;
+  std::string unsent_;  // frames that the socket had no room for
+  Answer answer_;
+  std::string grpc_status_;
+  std::string grpc_message_;
+  std::string http_status_;
+  std::string prefix_;  // of the message that comes in, until its length is known
+  std::uint64_t message_left_ = 0;
+  bool message_done_ = false;
+  bool stream_done_ = false;
+  std::string message_;
+};
+
+// The nearest HTTP status of a gRPC status code: 0 -> 200, UNAVAILABLE -> 503, INTERNAL -> 500, ...
+unsigned http_status_of_grpc(unsigned code);
+
+// A protobuf message as it goes over the wire.
+std::string framed_message(std::string_view protobuf);
+
+}  // namespace septet::measure

@@ -1,0 +1,36 @@
+// Asks a v2 server about itself and its models over gRPC; the counterpart of model_query.h.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "inference/tensor.h"
+#include "measure/edge/model_query.h"
+#include "measure/level_result.h"
+#include "measure/model_description.h"
+
+namespace septet::measure {
+
+// "/inference.GRPCInferenceService/" and the method.
+std::string grpc_path(std::string_view method);
+
+// One unary call: protobuf in, protobuf out. kPrecondition: nothing answers; kNotFound, kUsage or
+// kFailed by the server's status.
+Result<std::string> grpc_call(const os::Endpoint& endpoint, std::string_view method,
+                              std::string_view request, const HeaderFields& metadata,
+                              Duration timeout = kQueryTimeout);
+
+Result<ServerDescription> query_server_grpc(const os::Endpoint& endpoint,
+                                            const HeaderFields& metadata);
+Result<ModelDescription> query_model_grpc(const os::Endpoint& endpoint, const std::string& model,
+                                          const std::string& version, const HeaderFields& metadata);
+
+// The framed request for a model's counters, and the counters from the answer.
+std::string statistics_request_grpc(const std::string& model, const std::string& version);
+Result<ServerStatistics> parse_statistics_grpc(std::string_view message, const std::string& model,
+                                               const std::string& version);
+
+// The framed message of an inference request.
+std::string infer_request_grpc(const inference::InferRequest& request);
+
+}  // namespace septet::measure
