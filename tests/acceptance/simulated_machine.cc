@@ -24,7 +24,7 @@ std::string preload() {
   if (std::string_view(SEPTET_SANITIZER).find("address") == std::string_view::npos) {
     return "";
   }
-  return "LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 ";
+  return "export ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(gcc -print-file-name=libasan.so); ";
 }
 
 }  // namespace
@@ -71,7 +71,13 @@ std::string SimulatedMachine::write_file(const std::string& name, const std::str
   return path;
 }
 
+std::string unpacked(const std::string& package) { return SEPTET_SOURCE_DIR "/.deps/" + package; }
+
 std::string find_program(const std::string& name) {
+  const std::string ours = unpacked(name) + "/usr/bin/" + name;
+  if (::access(ours.c_str(), X_OK) == 0) {
+    return ours;
+  }
   const char* path = std::getenv("PATH");
   for (const std::string_view folder : split(path == nullptr ? "" : path, ':')) {
     const std::string candidate = std::string(folder) + "/" + name;
@@ -86,9 +92,8 @@ std::string find_nvidia_smi() {
   if (const char* named = std::getenv("SEPTET_NVIDIA_SMI"); named != nullptr) {
     return named;
   }
-  const std::string unpacked =
-      SEPTET_SOURCE_DIR "/.deps/nvidia-smi/usr/lib/nvidia/current/nvidia-smi";
-  return ::access(unpacked.c_str(), X_OK) == 0 ? unpacked : find_program("nvidia-smi");
+  const std::string ours = unpacked("nvidia-smi") + "/usr/lib/nvidia/current/nvidia-smi";
+  return ::access(ours.c_str(), X_OK) == 0 ? ours : find_program("nvidia-smi");
 }
 
 std::string foreign_programs_barred() {

@@ -39,8 +39,10 @@ class SimulatedMachine {
 // The path of nvidia-smi: $SEPTET_NVIDIA_SMI, the one that scripts/setup unpacked, or the system's.
 // Empty when there is none.
 std::string find_nvidia_smi();
-// The path of an installed program, or empty.
+// The path of a program: the one that scripts/setup unpacked, or an installed one; else empty.
 std::string find_program(const std::string& name);
+// The folder where scripts/setup unpacked a Debian package.
+std::string unpacked(const std::string& package);
 // Why foreign programs cannot load the library in this build; empty when they can.
 std::string foreign_programs_barred();
 
