@@ -183,6 +183,11 @@ Result<Ok> Deployment::start_balancer(const std::atomic<bool>& interrupted) {
   os::Endpoint listen;
   listen.unix_path = options_.runtime_folder + "/balancer.sock";
   options.listen = {listen};
+  if (configuration_.sharing == Sharing::kStreams) {
+    // One server with many instances keeps the queue itself: bounding what is outstanding there to
+    // what one instance runs would leave the others idle.
+    options.policy = balance::Policy::kShortestExpectedDelay;
+  }
   std::vector<balance::Upstream> upstreams;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     upstreams.push_back({.name = places_[i].name, .endpoint = endpoint_of(i), .models = {}});
