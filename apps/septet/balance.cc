@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "balance/edge/proxy.h"
+#include "balance/edge/upstream_source.h"
 #include "output.h"
 #include "verb.h"
 
@@ -17,6 +18,7 @@ constexpr std::uint16_t kDefaultPort = 8000;  // Triton's HTTP port
 struct BalanceOptions {
   std::vector<std::string> listen = {"127.0.0.1:8000"};
   std::vector<std::string> upstreams;
+  std::string upstreams_file;
   std::string policy = "pull";
   double timeout_s = 60;
   std::size_t max_queued = 4096;
@@ -45,16 +47,31 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   return options;
 }
 
-Result<std::vector<balance::Upstream>> parse_upstreams(const std::vector<std::string>& texts) {
-  std::vector<balance::Upstream> upstreams;
-  for (const std::string& text : texts) {
-    Result<os::Endpoint> endpoint = os::parse_endpoint(text, kDefaultPort);
-    if (!endpoint.ok()) {
-      return endpoint.error();
+// Looks once a second for a changed set, until a signal ends it; a set that cannot be read leaves
+// the one in use as it is.
+void serve(balance::Proxy& proxy, const balance::UpstreamSource& source, const sigset_t& signals,
+           std::vector<balance::Upstream> in_use) {
+  std::string complaint;
+  for (;;) {
+    const timespec second{1, 0};
+    const int received = sigtimedwait(&signals, nullptr, &second);
+    if (received == SIGINT || received == SIGTERM) {
+      return;
     }
-    upstreams.push_back({endpoint->text(), *endpoint, {}});
+    Result<std::vector<balance::Upstream>> wanted = source.read();
+    if (!wanted.ok()) {
+      if (wanted.error().text() != complaint) {
+        complaint = wanted.error().text();
+        fmt::print(stderr, "septet: {}; the {} replica(s) in use stay\n", complaint, in_use.size());
+      }
+      continue;
+    }
+    complaint.clear();
+    if (*wanted != in_use && proxy.set_upstreams(*wanted).ok()) {
+      in_use = *std::move(wanted);
+      fmt::print(stderr, "septet: now balancing {} replica(s)\n", in_use.size());
+    }
   }
-  return upstreams;
 }
 
 int run_balance(const BalanceOptions& wished, OutputFormat format) {
@@ -62,28 +79,33 @@ int run_balance(const BalanceOptions& wished, OutputFormat format) {
   if (!options.ok()) {
     return fail(options.error(), format);
   }
-  Result<std::vector<balance::Upstream>> upstreams = parse_upstreams(wished.upstreams);
+  const balance::UpstreamSource source(wished.upstreams, wished.upstreams_file);
+  const Result<std::vector<balance::Upstream>> upstreams = source.read();
   if (!upstreams.ok()) {
     return fail(upstreams.error(), format);
   }
-  // Blocked before the proxy's thread starts, so that only sigwait() below sees them.
-  sigset_t ends;
-  sigemptyset(&ends);
-  sigaddset(&ends, SIGINT);
-  sigaddset(&ends, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  const std::size_t count = upstreams->size();
+  if (upstreams->empty()) {
+    return fail(make_error(ErrorKind::kUsage, "there is no replica to balance",
+                           "give --upstream or a file with --upstreams"),
+                format);
+  }
+  // Blocked before the proxy's thread starts, so that only serve() sees them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   Result<std::unique_ptr<balance::Proxy>> proxy =
-      balance::Proxy::start(*std::move(options), *std::move(upstreams));
+      balance::Proxy::start(*std::move(options), *upstreams);
   if (!proxy.ok()) {
     return fail(proxy.error(), format);
   }
   for (const os::Endpoint& endpoint : (*proxy)->endpoints()) {
-    fmt::print(stderr, "septet: balancing {} replica(s) on {}, policy {}\n", count, endpoint.text(),
-               wished.policy);
+    fmt::print(stderr, "septet: balancing {} replica(s) on {}, policy {}\n", upstreams->size(),
+               endpoint.text(), wished.policy);
   }
-  int received = 0;
-  sigwait(&ends, &received);
+  serve(**proxy, source, signals, *upstreams);
   const balance::ProxyStats stats = (*proxy)->stats();
   fmt::print(stderr, "septet: {} requests, {} sent again, {} refused\n", stats.requests,
              stats.retries, stats.refused);
@@ -97,9 +119,12 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand("balance", "One address in front of several v2 servers");
   verb->add_option("--listen", wished->listen, "Where clients connect; may be given again")
       ->type_name("HOST:PORT|unix:/PATH");
-  verb->add_option("--upstream", wished->upstreams, "A replica; may be given again")
-      ->type_name("HOST:PORT|unix:/PATH")
-      ->required();
+  verb->add_option("--upstream", wished->upstreams,
+                   "A replica, or every address of a DNS name; may be given again")
+      ->type_name("HOST:PORT|unix:/PATH|dns:NAME:PORT");
+  verb->add_option("--upstreams", wished->upstreams_file,
+                   "A file with one replica a line; changes are taken up while it runs")
+      ->type_name("FILE");
   verb->add_option("--policy", wished->policy,
                    "pull, round-robin, random, power-of-two, least-outstanding, shortest-delay");
   verb->add_option("--timeout", wished->timeout_s, "Seconds from arrival to reply")

@@ -1,5 +1,6 @@
 #include "balance/deadline_queue.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "base/check.h"
@@ -33,6 +34,12 @@ bool DeadlineQueue::erase(std::uint32_t ticket) {
   }
   remove_at(position_[ticket] - 1U);
   return true;
+}
+
+std::optional<DeadlineQueue::Entry> DeadlineQueue::find_late(Instant now) const {
+  const auto late = std::find_if(heap_.begin(), heap_.end(),
+                                 [now](const Entry& entry) { return entry.deadline <= now; });
+  return late == heap_.end() ? std::nullopt : std::optional<Entry>(*late);
 }
 
 void DeadlineQueue::remove_at(std::size_t index) {

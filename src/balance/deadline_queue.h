@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
@@ -29,6 +30,8 @@ class DeadlineQueue {
   Entry pop();
   // Whether the ticket was waiting here; it no longer is.
   bool erase(std::uint32_t ticket);
+  // Some entry whose deadline has passed; looks at all of them.
+  std::optional<Entry> find_late(Instant now) const;
 
  private:
   static bool before(const Entry& a, const Entry& b);

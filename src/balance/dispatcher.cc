@@ -98,7 +98,8 @@ Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
   request.model = arrival.model.value();
   request.cookie = arrival.cookie;
   request.entry = {arrival.priority, arrival.deadline, ++sequence_, ticket};
-  model.queue.push(request.entry);
+  request.tenant = arrival.tenant;
+  model.queue.push(request.tenant, request.entry);
   ++queued_;
   return {std::nullopt, Ticket(ticket)};
 }
@@ -144,6 +145,19 @@ std::optional<Dispatcher::Refused> Dispatcher::next_refused(Instant now) {
   return std::nullopt;
 }
 
+std::optional<Dispatcher::Refused> Dispatcher::next_late(Instant now) {
+  for (Model& model : models_) {
+    if (const std::optional<DeadlineQueue::Entry> late = model.queue.take_late(now)) {
+      Request& request = requests_[late->ticket];
+      --queued_;
+      const Refused refused{request.cookie, Refusal::kDeadline};
+      free_ticket(request);
+      return refused;
+    }
+  }
+  return std::nullopt;
+}
+
 void Dispatcher::completed(Instant now, Ticket ticket) {
   Request& request = requests_[ticket.value()];
   CHECK(request.state == Request::State::kOutstanding);
@@ -180,7 +194,7 @@ bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
   retry_tokens_ -= reached ? 1 : 0;
   ++retries_;
   request.state = Request::State::kQueued;
-  model.queue.push(request.entry);
+  model.queue.push(request.tenant, request.entry);
   ++queued_;
   return true;
 }
@@ -192,7 +206,7 @@ bool Dispatcher::cancel(Ticket ticket) {
   if (request.state == Request::State::kOutstanding) {
     return false;
   }
-  CHECK(models_[request.model].queue.erase(ticket.value()));
+  CHECK(models_[request.model].queue.erase(request.tenant, ticket.value()));
   --queued_;
   free_ticket(request);
   return true;

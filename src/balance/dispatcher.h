@@ -23,10 +23,10 @@
 #include <optional>
 #include <vector>
 
-#include "balance/deadline_queue.h"
 #include "balance/learned_speed.h"
 #include "balance/policy.h"
 #include "balance/replica_health.h"
+#include "balance/tenant_queues.h"
 #include "base/id.h"
 #include "base/prng.h"
 #include "base/time.h"
@@ -52,6 +52,7 @@ class Dispatcher {
     ModelIndex model;
     Instant deadline{};               // the reply is worthless afterwards
     std::uint32_t priority = 0;       // lower is more urgent
+    std::uint32_t tenant = 0;         // below TenantQueues::kMaxTenants
     bool deadline_is_strict = false;  // the client set it: refuse at once what cannot make it
     std::uint64_t cookie = 0;         // handed back with every decision
   };
@@ -102,6 +103,9 @@ class Dispatcher {
   std::optional<Assignment> next(Instant now);
   // The next queued request that has to be answered with an error.
   std::optional<Refused> next_refused(Instant now);
+  // The same for those whose deadline passed behind a more urgent head; looks at all of them, so a
+  // few times a second is enough.
+  std::optional<Refused> next_late(Instant now);
   // A whole reply came. The ticket ends.
   void completed(Instant now, Ticket ticket);
   // No reply came. True: queued again at its old place. False: the ticket ended.
@@ -151,7 +155,7 @@ class Dispatcher {
     std::uint32_t slow_in_a_row = 0;
   };
   struct Model {
-    DeadlineQueue queue;
+    TenantQueues queue;
     std::vector<Lane> lanes;  // by replica
     std::uint32_t bound = 1;
     std::uint32_t rotation = 0;  // round robin and ties
@@ -177,6 +181,7 @@ class Dispatcher {
     std::uint32_t replica = 0;
     std::uint32_t place = kNoPlace;  // of its batch
     std::uint32_t tries = 0;
+    std::uint32_t tenant = 0;
     DeadlineQueue::Entry entry;
     std::uint64_t cookie = 0;
     Instant sent{};

@@ -387,6 +387,54 @@ TEST_F(DispatcherTest, EveryInstanceTakesABatch) {
   EXPECT_FALSE(dispatcher_->next(at_ms(1)));
 }
 
+TEST_F(DispatcherTest, AFloodingTenantDoesNotStarveAnother) {
+  start({.fixed_bound = 1}, 1);
+  const auto arrive_of = [this](std::uint32_t tenant, std::uint32_t priority) {
+    Dispatcher::Arrival arrival;
+    arrival.model = model_;
+    arrival.deadline = at_ms(1'000'000);
+    arrival.tenant = tenant;
+    arrival.priority = priority;
+    arrival.cookie = tenant;
+    EXPECT_FALSE(dispatcher_->arrive(at_ms(1), arrival).refused);
+  };
+  for (int i = 0; i < 6; ++i) {
+    arrive_of(1, 128);
+  }
+  arrive_of(2, 128);
+  arrive_of(2, 128);
+  arrive_of(3, 1);
+
+  std::vector<std::uint64_t> order;
+  while (const auto sent = dispatcher_->next(at_ms(1))) {
+    order.push_back(sent->cookie);
+    dispatcher_->completed(at_ms(1), sent->ticket);
+  }
+
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{3, 1, 2, 1, 2, 1, 1, 1, 1}));
+}
+
+TEST_F(DispatcherTest, ALateRequestBehindAMoreUrgentHeadIsFound) {
+  start({.fixed_bound = 1}, 1);
+  arrive(at_ms(1));
+  ASSERT_TRUE(dispatcher_->next(at_ms(1)));
+  arrive(at_ms(1));
+  Dispatcher::Arrival patient;
+  patient.model = model_;
+  patient.deadline = at_ms(50);
+  patient.priority = 200;
+  patient.cookie = 77;
+  EXPECT_FALSE(dispatcher_->arrive(at_ms(1), patient).refused);
+
+  EXPECT_FALSE(dispatcher_->next_refused(at_ms(60)));
+  EXPECT_FALSE(dispatcher_->next_late(at_ms(49)));
+  const auto late = dispatcher_->next_late(at_ms(60));
+
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->cookie, 77U);
+  EXPECT_EQ(dispatcher_->queued(), 1U);
+}
+
 TEST_F(DispatcherTest, CancelTakesAQueuedRequestOut) {
   start({.fixed_bound = 1}, 1);
   const Dispatcher::Admission first = arrive(at_ms(1));

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "balance/metrics_text.h"
+#include "balance/reply_json.h"
 
 namespace septet::balance {
 
@@ -50,7 +51,7 @@ std::vector<Json> parsed(const std::vector<ReplicaReply>& replies) {
   std::vector<Json> documents;
   for (const ReplicaReply& reply : replies) {
     if (succeeded(reply)) {
-      Json document = Json::parse(reply.body, nullptr, false);
+      Json document = parse_reply(reply.body);
       if (!document.is_discarded()) {
         documents.push_back(std::move(document));
       }
@@ -62,42 +63,6 @@ std::vector<Json> parsed(const std::vector<ReplicaReply>& replies) {
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-void add_counters(Json& into, const Json& from);
-
-// Adds batch_stats by batch_size.
-void add_batches(Json& into, const Json& from) {
-  for (const Json& batch : from) {
-    const auto same = std::find_if(into.begin(), into.end(), [&batch](const Json& candidate) {
-      return candidate.value("batch_size", 0ULL) == batch.value("batch_size", 0ULL);
-    });
-    if (same == into.end()) {
-      into.push_back(batch);
-    } else {
-      add_counters(*same, batch);
-    }
-  }
-}
-
-// Adds every number in one tree to its place in the other; names and versions stay.
-void add_counters(Json& into, const Json& from) {
-  for (const auto& [key, value] : from.items()) {
-    Json& target = into[key];
-    if (target.is_null()) {
-      target = value;
-    } else if (key == "batch_size") {
-      continue;
-    } else if (key == "last_inference" && value.is_number_unsigned()) {
-      target = std::max(target.get<std::uint64_t>(), value.get<std::uint64_t>());
-    } else if (key == "batch_stats" && value.is_array() && target.is_array()) {
-      add_batches(target, value);
-    } else if (value.is_number_unsigned() && target.is_number_unsigned()) {
-      target = target.get<std::uint64_t>() + value.get<std::uint64_t>();
-    } else if (value.is_object() && target.is_object()) {
-      add_counters(target, value);
-    }
-  }
 }
 
 // Objects of the named arrays, joined by name and version.

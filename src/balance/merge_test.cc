@@ -89,6 +89,28 @@ TEST(MergeReplies, GarbageCountsAsNoReply) {
   EXPECT_EQ(merge_replies(RouteKind::kStatistics, {ok("nonsense")}).status, 503U);
 }
 
+// Found by thinking like a fuzzer: each of these once threw out of the merge.
+TEST(MergeReplies, SurvivesStatisticsOfTheWrongShape) {
+  const auto odd = [](std::string_view batches) {
+    return ok(R"({"model_stats":[{"name":"m","last_inference":"x","batch_stats":)" +
+              std::string(batches) + "}]}");
+  };
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) {
+    deep += "{\"a\":";
+  }
+  deep += "1" + std::string(100'000, '}');
+
+  for (const std::string_view batches :
+       {R"([7,{"batch_size":"x"}])", R"([{"batch_size":-1},[]])", R"({"batch_size":1})", "3"}) {
+    EXPECT_EQ(
+        merge_replies(RouteKind::kStatistics, {odd(batches), odd(batches), odd("[{}]")}).status,
+        200U)
+        << batches;
+  }
+  EXPECT_EQ(merge_replies(RouteKind::kStatistics, {odd(deep), odd(deep)}).status, 200U);
+}
+
 TEST(MetricsText, AddsCountersAndAveragesShares) {
   MetricsText text;
   for (const char* const share : {"0.2", "0.6"}) {

@@ -173,6 +173,19 @@ bool has_ambiguous_line(std::string_view head) {
   return false;
 }
 
+// Whether a trailer line has a field name of token characters (RFC 9110 5.6.2) and a colon.
+bool is_field_line(std::string_view line) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  const std::size_t colon = line.find(':');
+  if (colon == 0 || colon == std::string_view::npos) {
+    return false;
+  }
+  return std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(colon), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
 template <bool is_request>
 HeadResult parse_extent(std::string_view bytes, const HttpLimits& limits, HttpHead& head) {
   head.clear();
@@ -286,12 +299,13 @@ bool ChunkedDecoder::take_trailer(char c) {
   if (c != '\n') {
     return true;
   }
-  const bool ends_well = trailer_line_.ends_with("\r\n");
-  if (trailer_line_.size() == 2) {
+  const bool is_last = trailer_line_ == "\r\n";
+  const bool is_field = trailer_line_.ends_with("\r\n") && is_field_line(trailer_line_);
+  if (is_last) {
     state_ = State::kDone;
   }
   trailer_line_.clear();
-  return ends_well;
+  return is_last || is_field;
 }
 
 bool ChunkedDecoder::take(char c) {

@@ -135,8 +135,9 @@ TEST(ChunkedDecoder, GivesTheSameBodyHoweverItIsCut) {
 }
 
 TEST(ChunkedDecoder, RefusesWhatIsNotChunked) {
-  for (const char* text : {"x\r\n", "\r\n", "-1\r\n", "1\nab", "1\r\nabc\r\n", "0x1\r\na",
-                           "FFFFFFFFFFFFFFFF\r\n", "1 \r\na"}) {
+  for (const char* text :
+       {"x\r\n", "\r\n", "-1\r\n", "1\nab", "1\r\nabc\r\n", "0x1\r\na", "0\r\na\r\n\r\n",
+        "0\r\n: a\r\n\r\n", "0\r\na b: c\r\n\r\n", "FFFFFFFFFFFFFFFF\r\n", "1 \r\na"}) {
     bool done = false;
     bool bad = false;
     decode(text, 1, done, bad);

@@ -49,7 +49,7 @@ class FakeReplica {
   FakeReplica& operator=(const FakeReplica&) = delete;
 
   const os::Endpoint& endpoint() const { return endpoint_; }
-  // Requests taken, health checks not counted. Any thread.
+  // POSTs taken: questions about health, config and statistics are not counted. Any thread.
   std::uint64_t requests() const { return requests_; }
   std::uint64_t connections() const { return connections_; }
 

@@ -38,6 +38,8 @@ void RawClient::send(std::string_view bytes) {
   }
 }
 
+void RawClient::finish_sending() { shutdown(fd_.get(), SHUT_WR); }
+
 bool RawClient::read_more() {
   pollfd waiting{fd_.get(), POLLIN, 0};
   CHECK(poll(&waiting, 1, kPatienceMs) == 1);

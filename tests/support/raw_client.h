@@ -15,6 +15,8 @@ class RawClient {
 
   // Sends all of it, or as much as the peer takes before it closes.
   void send(std::string_view bytes);
+  // Says that nothing more will be sent.
+  void finish_sending();
   // One reply: head and body by Content-Length, or chunks to their end; less if the peer closed.
   std::string reply();
   // Everything until the peer closes.

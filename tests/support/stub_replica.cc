@@ -1,13 +1,17 @@
 // stub_replica: a v2 server without a model, for tests and benches of the balancer.
 //
-//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US]]
+//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]]
 //
-// Answers every POST with REPLY_BYTES after SERVICE_US of (timer) service, one at a time.
+// Answers every POST with REPLY_BYTES after SERVICE_US of (timer) service, one at a time. With a
+// seed the service varies as a real one does: +-30 %, one in a hundred three times as long, same
+// mean.
 
 #include <fmt/format.h>
 
 #include <csignal>
+#include <optional>
 
+#include "base/prng.h"
 #include "base/text.h"
 #include "support/fake_replica.h"
 
@@ -19,7 +23,7 @@ int run(int argc, char** argv) {
     return argc > index ? parse_int(argv[index]).value_or(otherwise) : otherwise;
   };
   if (argc < 2) {
-    fmt::print(stderr, "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US]]\n");
+    fmt::print(stderr, "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]]\n");
     return 2;
   }
   const Result<os::Endpoint> endpoint = os::parse_endpoint(argv[1], 0);
@@ -29,7 +33,17 @@ int run(int argc, char** argv) {
   }
   const std::string reply = http_reply(std::string(static_cast<std::size_t>(number(2, 1024)), 'y'),
                                        "application/octet-stream");
-  const Duration service = microseconds(number(3, 0));
+  const double service_us = static_cast<double>(number(3, 0));
+  std::optional<Prng> prng;
+  if (argc > 4) {
+    prng.emplace(static_cast<std::uint64_t>(number(4, 1)));
+  }
+  const auto service = [&prng, service_us] {
+    const double sum = prng ? prng->uniform() + prng->uniform() + prng->uniform() : 1.5;
+    const double hiccup = prng && prng->chance(0.01) ? 3 : 1;
+    const double mean = prng ? 1.02 : 1;
+    return from_seconds(service_us * 1e-6 * (1 + 0.2 * (sum - 1.5)) * hiccup / mean);
+  };
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGTERM);
@@ -37,7 +51,7 @@ int run(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const FakeReplica replica({.listen = *endpoint}, [&](const FakeRequest& request) {
     const bool infer = request.method == "POST";
-    return FakeAnswer{infer ? reply : http_reply("{}"), infer ? service : Duration::zero()};
+    return FakeAnswer{infer ? reply : http_reply("{}"), infer ? service() : Duration::zero()};
   });
   fmt::print("{}\n", replica.endpoint().text());
   std::fflush(stdout);

@@ -21,6 +21,7 @@ namespace septet::balance {
 
 class FanOut;
 class Reactor;
+struct RequestWishes;
 
 class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
  public:
@@ -58,6 +59,7 @@ class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
   bool take_chunks();
   bool grow_chunked_body(std::size_t bytes);
   void submit();
+  RequestWishes wishes();
   void refuse(unsigned status, std::string_view message);
   ClientConnectionEnds ends() const;
   void write(std::string_view head, std::string_view body);

@@ -9,6 +9,7 @@
 #include "balance/edge/client_connection.h"
 #include "balance/edge/fan_out.h"
 #include "balance/edge/reactor.h"
+#include "base/text.h"
 
 namespace septet::balance {
 
@@ -22,6 +23,8 @@ constexpr std::size_t kPauseBytes = 256 * 1024;
 // connection and take the refusal with it.
 constexpr Duration kLinger = seconds(2);
 constexpr std::string_view kText = "text/plain";
+constexpr std::string_view kWishPrefix = "septet-";
+constexpr std::uint64_t kMaxTimeoutMs = 24ULL * 3600 * 1000;
 
 }  // namespace
 
@@ -46,11 +49,34 @@ void ClientConnection::submit() {
   exchange_.is_head_request = head_.method == "HEAD";
   exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;
   if (route_.kind == RouteKind::kInfer) {
-    reactor_.submit(exchange_, route_.model);
+    reactor_.submit(exchange_, route_.model, wishes());
   } else {
-    fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_.kind, exchange_);
+    fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_, exchange_);
     fan_out_->start();
   }
+}
+
+// Septet-Timeout-Ms, Septet-Priority (1..255, 1 most urgent), Septet-Tenant; others are ignored.
+RequestWishes ClientConnection::wishes() {
+  RequestWishes wishes;
+  for (const inference::HttpField& field : head_.fields) {
+    if (field.name.size() < kWishPrefix.size() ||
+        !equal_ignoring_case(field.name.substr(0, kWishPrefix.size()), kWishPrefix)) {
+      continue;
+    }
+    const std::string_view what = field.name.substr(kWishPrefix.size());
+    const std::uint64_t number = parse_uint(field.value).value_or(0);
+    if (equal_ignoring_case(what, "timeout-ms") && number > 0 && number < kMaxTimeoutMs) {
+      const Instant deadline = reactor_.now() + milliseconds(static_cast<std::int64_t>(number));
+      exchange_.deadline = std::min(exchange_.deadline, deadline);
+      wishes.has_deadline = true;
+    } else if (equal_ignoring_case(what, "priority") && number >= 1 && number <= 255) {
+      wishes.priority = static_cast<std::uint32_t>(number);
+    } else if (equal_ignoring_case(what, "tenant")) {
+      wishes.tenant = field.value;
+    }
+  }
+  return wishes;
 }
 
 ClientConnectionEnds ClientConnection::ends() const {

@@ -7,12 +7,15 @@ namespace septet::balance {
 
 namespace {
 
+constexpr std::string_view kStatisticsHead =
+    "GET /v2/models/stats HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n\r\n";
 constexpr std::size_t kMaxReplyBytes = 64ULL << 20U;
 
 }  // namespace
 
-FanOut::FanOut(Reactor& reactor, ClientConnection& client, RouteKind kind, const Exchange& request)
-    : reactor_(reactor), client_(client), kind_(kind), request_(request) {}
+FanOut::FanOut(Reactor& reactor, ClientConnection& client, const Route& route,
+               const Exchange& request)
+    : reactor_(reactor), client_(client), route_(route), request_(request) {}
 
 FanOut::~FanOut() {
   for (const std::unique_ptr<Branch>& branch : branches_) {
@@ -27,11 +30,14 @@ void FanOut::start() {
   for (Replica* const replica : replicas) {
     branches_.push_back(std::make_unique<Branch>(*this, replica->name()));
     Exchange& exchange = branches_.back()->exchange;
-    exchange.head = request_.head;
+    // Always for all models, so that what is remembered of a replica is of one moment.
+    exchange.head =
+        route_.kind == RouteKind::kStatistics ? std::string(kStatisticsHead) : request_.head;
     exchange.body = request_.body;
     exchange.is_head_request = request_.is_head_request;
     exchange.deadline = request_.deadline;
-    branches_.back()->reply.replica = replica->name();
+    branches_.back()->reply.replica =
+        route_.kind == RouteKind::kStatistics ? replica->statistics_key() : replica->name();
     replica->send(exchange);
   }
   branch_done();
@@ -49,11 +55,34 @@ void FanOut::finish() {
   for (const std::unique_ptr<Branch>& branch : branches_) {
     replies.push_back(std::move(branch->reply));
   }
-  MergedReply merged = merge_replies(kind_, replies);
-  if (kind_ == RouteKind::kMetrics) {
+  MergedReply merged = route_.kind == RouteKind::kStatistics ? statistics(replies)
+                                                             : merge_replies(route_.kind, replies);
+  if (route_.kind == RouteKind::kMetrics) {
     merged.body = reactor_.with_own_metrics(merged.body);
   }
   client_.answer({merged.status, merged.content_type, merged.body});
+}
+
+// From what is known of all replicas, those included that have gone.
+MergedReply FanOut::statistics(const std::vector<ReplicaReply>& replies) {
+  for (const ReplicaReply& reply : replies) {
+    if (reply.status == 200) {
+      reactor_.statistics().record(reply.replica, reply.body);
+    }
+  }
+  std::optional<std::string> document =
+      reactor_.statistics().document(route_.model, route_.version);
+  if (document) {
+    return {200, "application/json", *std::move(document)};
+  }
+  const MergedReply merged = merge_replies(RouteKind::kStatistics, replies);
+  if (merged.status != 200) {
+    return merged;
+  }
+  std::string body = "{\"error\":";
+  append_json_string(body,
+                     "Request for unknown model: '" + std::string(route_.model) + "' is not found");
+  return {400, "application/json", body + "}"};
 }
 
 void FanOut::Branch::on_whole_reply(const inference::HttpHead& head, std::string_view body) {

@@ -19,8 +19,8 @@ class Reactor;
 
 class FanOut {
  public:
-  // The request is copied: head and body of the client's exchange, which keeps the body alive.
-  FanOut(Reactor& reactor, ClientConnection& client, RouteKind kind, const Exchange& request);
+  // The head is copied; the body stays the client's, which outlives this.
+  FanOut(Reactor& reactor, ClientConnection& client, const Route& route, const Exchange& request);
   ~FanOut();
   FanOut(const FanOut&) = delete;
   FanOut& operator=(const FanOut&) = delete;
@@ -45,10 +45,11 @@ class FanOut {
 
   void branch_done();
   void finish();
+  MergedReply statistics(const std::vector<ReplicaReply>& replies);
 
   Reactor& reactor_;
   ClientConnection& client_;
-  RouteKind kind_;
+  Route route_;
   const Exchange& request_;
   std::vector<std::unique_ptr<Branch>> branches_;
   std::size_t missing_ = 0;

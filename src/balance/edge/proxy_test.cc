@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <thread>
 
 #include "support/closed_loop.h"
 #include "support/fake_replica.h"
@@ -26,8 +27,13 @@ class ProxyTest : public testing::Test {
   FakeReplica& add_replica(FakeReplica::Script script, FakeReplica::Options options = {}) {
     options.listen.unix_path = testing::TempDir() + "/septet_proxy_" + std::to_string(getpid()) +
                                "_" + std::to_string(replicas_.size());
+    // The proxy's own questions are answered here, so that a script sees the client's requests
+    // only.
     const auto guarded = [script = std::move(script)](const FakeRequest& request) {
-      return request.target == "/v2/health/ready" ? FakeAnswer{http_reply("")} : script(request);
+      if (request.target == "/v2/health/ready") {
+        return FakeAnswer{http_reply("")};
+      }
+      return request.target.ends_with("/config") ? FakeAnswer{http_reply("{}")} : script(request);
     };
     replicas_.push_back(std::make_unique<FakeReplica>(options, guarded));
     return *replicas_.back();
@@ -134,6 +140,68 @@ TEST_F(ProxyTest, AsksEveryReplicaForStatistics) {
   const std::string reply = ask("GET /v2/models/stats HTTP/1.1\r\nHost: a\r\n\r\n");
 
   EXPECT_NE(reply.find("\"inference_count\":4"), std::string::npos) << reply;
+}
+
+TEST_F(ProxyTest, StatisticsKeepWhatADepartedReplicaCounted) {
+  const auto stats = [](const FakeRequest&) {
+    return FakeAnswer{
+        http_reply(R"({"model_stats":[{"name":"m","version":"1","inference_count":2}]})")};
+  };
+  add_replica(stats);
+  add_replica(stats);
+  start();
+  while (proxy_->stats().upstreams[0].state != "up" || proxy_->stats().upstreams[1].state != "up") {
+  }
+  ASSERT_TRUE(proxy_->set_upstreams({upstreams().front()}).ok());
+  while (proxy_->stats().upstreams.size() > 1) {
+  }
+
+  const std::string reply = ask("GET /v2/models/m/stats HTTP/1.1\r\nHost: a\r\n\r\n");
+
+  EXPECT_NE(reply.find("\"inference_count\":4"), std::string::npos) << reply;
+}
+
+TEST_F(ProxyTest, ADeadlineThatCannotBeMadeIsRefusedAtOnce) {
+  add_replica([](const FakeRequest&) { return FakeAnswer{http_reply("{}"), milliseconds(100)}; });
+  start();
+  ask(kInfer);  // now the model's speed is known, to the queue of its name from here on
+  ask(kInfer);
+
+  const std::string reply =
+      ask("POST /v2/models/m/infer HTTP/1.1\r\nHost: a\r\nSeptet-Timeout-Ms: 10\r\n"
+          "Content-Length: 2\r\n\r\n{}");
+
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 503")) << reply;
+  EXPECT_NE(reply.find("Request timeout expired"), std::string::npos);
+  EXPECT_EQ(replicas_[0]->requests(), 2U);
+}
+
+TEST_F(ProxyTest, AReplicaWithSeveralInstancesGetsWhatItsConfigAllows) {
+  FakeReplica::Options concurrent;
+  concurrent.one_at_a_time = false;
+  concurrent.listen.unix_path = testing::TempDir() + "/septet_batch_" + std::to_string(getpid());
+  replicas_.push_back(std::make_unique<FakeReplica>(concurrent, [](const FakeRequest& request) {
+    if (request.target.ends_with("/config")) {
+      return FakeAnswer{http_reply(R"({"name":"m","instance_group":[{"count":4}]})")};
+    }
+    const bool infer = request.method == "POST";
+    return FakeAnswer{http_reply("{}"), infer ? milliseconds(20) : Duration::zero()};
+  }));
+  start();
+  test::run_closed_loop({proxy_->endpoint(), 1, 3, test::infer_request("m", 10)});
+  std::atomic<std::uint64_t> most = 0;
+  std::atomic<bool> done = false;
+  std::thread watcher([&] {
+    while (!done) {
+      most = std::max<std::uint64_t>(most, proxy_->stats().in_flight);
+    }
+  });
+
+  test::run_closed_loop({proxy_->endpoint(), 8, 40, test::infer_request("m", 10)});
+  done = true;
+  watcher.join();
+
+  EXPECT_GE(most, 4U);
 }
 
 TEST_F(ProxyTest, AReplicaThatResetsMidRequestCostsNoRequest) {

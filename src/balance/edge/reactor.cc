@@ -18,6 +18,7 @@ constexpr int kAcceptsPerRound = 64;
 constexpr Duration kSweepEvery = milliseconds(250);
 constexpr Duration kAcceptPause = milliseconds(100);
 constexpr std::size_t kMaxModels = 256;
+constexpr std::uint64_t kSweepsPerStatistics = 20;  // 5 s
 
 Dispatcher::Options dispatcher_options(const ProxyOptions& options) {
   Dispatcher::Options result;
@@ -127,16 +128,42 @@ ModelIndex Reactor::add_model(std::string_view name) {
 }
 
 void Reactor::learn_model(std::string_view model) {
-  if (!model.empty() && models_.size() < kMaxModels && !models_.contains(model)) {
-    add_model(model);
+  if (model.empty() || models_.size() >= kMaxModels || models_.contains(model)) {
+    return;
+  }
+  const ModelIndex index = add_model(model);
+  for (Replica* const replica : replicas_up()) {
+    replica->learn_capacity(std::string(model), index);
   }
 }
 
-void Reactor::submit(Exchange& exchange, std::string_view model) {
+// Those beyond the first 62 share one place.
+std::uint32_t Reactor::tenant_number(std::string_view name) {
+  if (const auto found = tenants_.find(name); found != tenants_.end()) {
+    return found->second;
+  }
+  const auto next = static_cast<std::uint32_t>(tenants_.size()) + 1;
+  if (next + 1 >= TenantQueues::kMaxTenants) {
+    return TenantQueues::kMaxTenants - 1;
+  }
+  tenants_.emplace(name, next);
+  return next;
+}
+
+void Reactor::replica_is_up(Replica& replica) {
+  for (const auto& [name, index] : models_) {
+    replica.learn_capacity(name, index);
+  }
+}
+
+void Reactor::submit(Exchange& exchange, std::string_view model, const RequestWishes& wishes) {
   const auto found = models_.find(model);
   Dispatcher::Arrival arrival;
   arrival.model = found == models_.end() ? unknown_model_ : found->second;
   arrival.deadline = exchange.deadline;
+  arrival.deadline_is_strict = wishes.has_deadline;
+  arrival.priority = wishes.priority;
+  arrival.tenant = wishes.tenant.empty() ? 0 : tenant_number(wishes.tenant);
   arrival.cookie = std::bit_cast<std::uint64_t>(&exchange);
   const Dispatcher::Admission admission = dispatcher_.arrive(now(), arrival);
   if (admission.refused) {
@@ -244,10 +271,9 @@ void Reactor::sweep() {
   for (ClientConnection* const client : clients) {
     client->check_time(now);
   }
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
-    if (replica) {
-      replica->check_time(now);
-    }
+  sweep_replicas(now);
+  while (const auto late = dispatcher_.next_late(now)) {
+    refuse(*std::bit_cast<Exchange*>(late->cookie), late->why);
   }
   pump();
   remove_drained();
@@ -255,6 +281,18 @@ void Reactor::sweep() {
   std::erase_if(retired_, is_old);
   std::erase_if(buried_, is_old);
   loop_.call_after(kSweepEvery, [this] { sweep(); });
+}
+
+void Reactor::sweep_replicas(Instant now) {
+  const bool ask = ++sweeps_ % kSweepsPerStatistics == 0;
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica) {
+      replica->check_time(now);
+    }
+  }
+  for (Replica* const replica : ask ? replicas_up() : std::vector<Replica*>()) {
+    replica->ask_statistics();
+  }
 }
 
 void Reactor::retire(ClientConnection& client) {

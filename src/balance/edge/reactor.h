@@ -15,9 +15,18 @@
 #include "balance/edge/memory.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/replica.h"
+#include "balance/statistics_keeper.h"
 #include "os/event_loop.h"
 
 namespace septet::balance {
+
+// What a client's header says about a request.
+struct RequestWishes {
+  static constexpr std::uint32_t kDefaultPriority = 128;
+  std::uint32_t priority = kDefaultPriority;  // 1 is the most urgent
+  bool has_deadline = false;                  // it is the exchange's
+  std::string_view tenant;
+};
 
 class Reactor {
  public:
@@ -44,9 +53,11 @@ class Reactor {
   Dispatcher& dispatcher() { return dispatcher_; }
   UpstreamConnection::Context upstream_context();
   std::vector<Replica*> replicas_up();
+  StatisticsKeeper& statistics() { return statistics_; }
+  void replica_is_up(Replica& replica);
 
   // Queues the request for a replica that serves the model.
-  void submit(Exchange& exchange, std::string_view model);
+  void submit(Exchange& exchange, std::string_view model, const RequestWishes& wishes);
   // The sink goes away.
   void abandon(Exchange& exchange);
   // Part of the reply has reached the client.
@@ -77,11 +88,13 @@ class Reactor {
   void accept_from(Listener& listener);
   void pause_accepting(Listener& listener);
   void sweep();
+  void sweep_replicas(Instant now);
   void arm_timer();
   void wake_for_memory();
   void refuse(Exchange& exchange, Dispatcher::Refusal why);
   void remove_drained();
   ModelIndex add_model(std::string_view name);
+  std::uint32_t tenant_number(std::string_view name);
   UpstreamStats stats_of(const Replica& replica) const;
 
   ProxyOptions options_;
@@ -91,6 +104,9 @@ class Reactor {
   Dispatcher dispatcher_;
   std::map<std::string, ModelIndex, std::less<>> models_;
   ModelIndex unknown_model_;
+  std::map<std::string, std::uint32_t, std::less<>> tenants_;
+  StatisticsKeeper statistics_;
+  std::uint64_t sweeps_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;  // by ReplicaIndex; empty places are free
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<os::Endpoint> endpoints_;

@@ -38,9 +38,11 @@ void Reactor::set_upstreams(std::vector<Upstream> upstreams) {
 void Reactor::remove_drained() {
   for (std::unique_ptr<Replica>& replica : replicas_) {
     if (!replica || !replica->quiet() || !dispatcher_.idle(replica->index()) ||
-        dispatcher_.view(replica->index()).state != ReplicaState::kDraining) {
+        dispatcher_.view(replica->index()).state != ReplicaState::kDraining ||
+        !replica->said_last_words()) {
       continue;
     }
+    statistics_.departed(replica->statistics_key());
     dispatcher_.remove(replica->index());
     replica.reset();
   }

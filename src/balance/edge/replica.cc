@@ -5,14 +5,11 @@
 #include <algorithm>
 
 #include "balance/edge/reactor.h"
+#include "balance/replica_capacity.h"
 
 namespace septet::balance {
 
 namespace {
-
-constexpr Duration kProbeTimeout = seconds(2);
-constexpr std::string_view kProbeHead =
-    "GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n\r\n";
 
 const char* failure_text(Failure failure) {
   switch (failure) {
@@ -46,7 +43,7 @@ unsigned failure_status(Failure failure) {
 }  // namespace
 
 Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
-    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), probe_(*this) {}
+    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), side_(reactor, *this) {}
 
 Replica::~Replica() = default;
 
@@ -169,39 +166,56 @@ void Replica::check_time(Instant now) {
 }
 
 void Replica::probe() {
-  probe_.status = 0;
-  probe_.exchange.head = kProbeHead;
-  probe_.exchange.tried_again = false;
-  probe_.exchange.deadline = reactor_.now() + kProbeTimeout;
-  send(probe_.exchange);
+  side_.ask("/v2/health/ready", [this](unsigned status, std::string_view /*body*/) {
+    // 404: a server without the v2 health path; it answers, so it lives.
+    probe_ended(status / 100 == 2 || status == 404);
+  });
 }
 
 void Replica::probe_ended(bool ready) {
-  Dispatcher& dispatcher = reactor_.dispatcher();
   if (!ready) {
-    dispatcher.probe_failed(reactor_.now(), index_);
+    reactor_.dispatcher().probe_failed(reactor_.now(), index_);
     return;
   }
-  dispatcher.probe_succeeded(index_);
+  reactor_.dispatcher().probe_succeeded(index_);
+  reactor_.replica_is_up(*this);
 }
 
-void Replica::Probe::on_whole_reply(const inference::HttpHead& head, std::string_view /*body*/) {
-  status = head.status;
-  on_reply_end();
+void Replica::learn_capacity(const std::string& model, ModelIndex index) {
+  if (!serves(model)) {
+    return;
+  }
+  side_.ask("/v2/models/" + model + "/config", [this, index](unsigned status,
+                                                             std::string_view body) {
+    const std::optional<ReplicaCapacity> capacity =
+        status == 200 ? parse_capacity(body) : std::nullopt;
+    if (capacity) {
+      reactor_.dispatcher().set_capacity(index_, index, capacity->instances, capacity->batch_cap);
+    }
+  });
 }
 
-void Replica::Probe::on_reply_head(const inference::HttpHead& head) { status = head.status; }
-
-ReplySink::Flow Replica::Probe::on_reply_data(std::string_view /*data*/,
-                                              std::string_view /*wire*/) {
-  return Flow::kGoOn;
+void Replica::ask_statistics() {
+  if (!side_.busy()) {
+    side_.ask("/v2/models/stats", [this](unsigned status, std::string_view body) {
+      if (status == 200) {
+        reactor_.statistics().record(statistics_key(), body);
+      }
+    });
+  }
 }
 
-// 404: a server without the v2 health path; it answers, so it lives.
-void Replica::Probe::on_reply_end() { replica.probe_ended(status / 100 == 2 || status == 404); }
-
-void Replica::Probe::on_no_reply(unsigned /*status*/, std::string_view /*message*/) {
-  replica.probe_ended(false);
+bool Replica::said_last_words() {
+  if (side_.busy()) {
+    return false;
+  }
+  if (!last_words_) {
+    last_words_ = true;
+    ask_statistics();
+  }
+  return !side_.busy();
 }
+
+std::string Replica::statistics_key() const { return fmt::format("{}#{}", name(), index_.value()); }
 
 }  // namespace septet::balance

@@ -1,4 +1,4 @@
-// Replica: one upstream with its connections, and the probe that asks for its health.
+// Replica: one upstream with its connections, and the questions that are put to it.
 //
 // Owned by the Reactor, used by its thread. Idle connections are kept, the last used first.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "balance/dispatcher.h"
 #include "balance/edge/proxy.h"
+#include "balance/edge/side_channel.h"
 #include "balance/edge/upstream_connection.h"
 
 namespace septet::balance {
@@ -32,6 +33,13 @@ class Replica final : public UpstreamConnection::Owner {
   // Sends a request; its reply or failure goes to its sink.
   void send(Exchange& exchange);
   void probe();
+  // Asks how much of the model it takes at a time, and tells the dispatcher.
+  void learn_capacity(const std::string& model, ModelIndex index);
+  void ask_statistics();
+  // A draining replica that is quiet is asked for its statistics once more; true when that is done.
+  bool said_last_words();
+  // Names its counters: two lives of one name are two.
+  std::string statistics_key() const;
   // Ends what has taken too long, and connections whose sink is gone.
   void check_time(Instant now);
   void close_unwanted();
@@ -41,19 +49,6 @@ class Replica final : public UpstreamConnection::Owner {
   void idle_connection_lost(UpstreamConnection& connection) override;
 
  private:
-  // GET /v2/health/ready.
-  struct Probe final : ReplySink {
-    explicit Probe(Replica& owner) : replica(owner), exchange(*this) {}
-    void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
-    void on_reply_head(const inference::HttpHead& head) override;
-    Flow on_reply_data(std::string_view data, std::string_view wire) override;
-    void on_reply_end() override;
-    void on_no_reply(unsigned status, std::string_view message) override;
-    Replica& replica;
-    Exchange exchange;
-    unsigned status = 0;
-  };
-
   UpstreamConnection* connect(Exchange& exchange);
   void no_reply(Exchange& exchange, Failure failure);
   void bury(UpstreamConnection& connection);
@@ -64,7 +59,8 @@ class Replica final : public UpstreamConnection::Owner {
   ReplicaIndex index_;
   std::vector<std::unique_ptr<UpstreamConnection>> connections_;
   std::vector<UpstreamConnection*> idle_;
-  Probe probe_;
+  SideChannel side_;
+  bool last_words_ = false;  // its statistics were asked for before it goes
 };
 
 }  // namespace septet::balance

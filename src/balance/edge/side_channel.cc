@@ -1,0 +1,67 @@
+#include "balance/edge/side_channel.h"
+
+#include "balance/edge/reactor.h"
+
+namespace septet::balance {
+
+namespace {
+
+constexpr Duration kTimeout = seconds(2);
+constexpr std::size_t kMaxQuestions = 1024;
+constexpr std::size_t kMaxBodyBytes = 16ULL << 20U;
+
+}  // namespace
+
+void SideChannel::ask(std::string_view target, Answer answer) {
+  if (questions_.size() >= kMaxQuestions) {
+    answer(0, {});
+    return;
+  }
+  questions_.push_back({std::string(target), std::move(answer)});
+  if (!asking_) {
+    next();
+  }
+}
+
+void SideChannel::next() {
+  if (questions_.empty()) {
+    return;
+  }
+  asking_ = true;
+  status_ = 0;
+  body_.clear();
+  exchange_.head = "GET " + questions_.front().target +
+                   " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n\r\n";
+  exchange_.tried_again = false;
+  exchange_.deadline = reactor_.now() + kTimeout;
+  replica_.send(exchange_);
+}
+
+void SideChannel::answered(unsigned status) {
+  const Question question = std::move(questions_.front());
+  questions_.pop_front();
+  asking_ = false;
+  question.answer(status, body_);
+  if (!asking_) {
+    next();
+  }
+}
+
+void SideChannel::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
+  status_ = head.status;
+  body_ = body.substr(0, kMaxBodyBytes);
+  answered(status_);
+}
+
+void SideChannel::on_reply_head(const inference::HttpHead& head) { status_ = head.status; }
+
+ReplySink::Flow SideChannel::on_reply_data(std::string_view data, std::string_view /*wire*/) {
+  body_ += data.substr(0, kMaxBodyBytes - body_.size());
+  return Flow::kGoOn;
+}
+
+void SideChannel::on_reply_end() { answered(status_); }
+
+void SideChannel::on_no_reply(unsigned /*status*/, std::string_view /*message*/) { answered(0); }
+
+}  // namespace septet::balance
