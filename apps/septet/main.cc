@@ -34,6 +34,11 @@ constexpr std::array kVerbs = {
     AddVerb{add_reset},
     AddVerb{add_restore},
     AddVerb{add_compare},
+    AddVerb{add_env},
+    AddVerb{add_lease},
+    AddVerb{add_lend_daemon},
+    AddVerb{add_queue},
+    AddVerb{add_run},
     AddVerb{add_version},
 };
 

@@ -26,6 +26,11 @@ void add_restore(CLI::App& app, const Globals& globals, Action& action);
 void add_perf(CLI::App& app, const Globals& globals, Action& action);
 void add_compare(CLI::App& app, const Globals& globals, Action& action);
 void add_serve(CLI::App& app, const Globals& globals, Action& action);
+void add_env(CLI::App& app, const Globals& globals, Action& action);
+void add_lease(CLI::App& app, const Globals& globals, Action& action);
+void add_lend_daemon(CLI::App& app, const Globals& globals, Action& action);
+void add_queue(CLI::App& app, const Globals& globals, Action& action);
+void add_run(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app

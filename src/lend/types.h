@@ -138,6 +138,7 @@ struct Lease {
   unsigned generation = 0;  // grows with every change of state or expiry
   bool operator==(const Lease&) const = default;
 
+  bool runs() const { return state == LeaseState::kActive || state == LeaseState::kWarned; }
   bool holds() const { return !holdings.empty() && state != LeaseState::kEnded; }
 };
 
