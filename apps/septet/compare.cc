@@ -51,7 +51,7 @@ struct Scale {
   int windows;
   Duration warm_up;
 };
-constexpr Scale kQuick = {"1,2,4,7", "1,2,4,8,16", milliseconds(1300), 3, milliseconds(700)};
+constexpr Scale kQuick = {"1,2,4,7", "1,2,4,8,16", milliseconds(1700), 3, milliseconds(700)};
 constexpr Scale kThorough = {"1:7", "1,2,4,7,10,14,20,28,40,56,80,100", seconds(3), 8, seconds(2)};
 
 Result<std::string> find_repository(const CompareWords& words) {
@@ -179,10 +179,6 @@ class Compare {
       os::sweep_cgroups(*found);
     } else {
       fmt::print(stderr, "septet: going on without limits per slice: {}\n", found.error().text());
-      notes_.push_back(
-          "Unlimited: slices had no limits here, so nothing about partitions follows "
-          "from these figures (" +
-          found.error().message + ").");
     }
     return Ok{};
   }
@@ -222,7 +218,10 @@ class Compare {
     }
     simulated_ = info->simulated;
     gpu_name_ = state->name;
-    auto plan = agent::plan_experiment(request_, agent::experiment_device(*state, simulated_));
+    agent::ExperimentDevice device = agent::experiment_device(*state, simulated_);
+    device.limited = !simulated_ || cgroups_.has_value();
+    profile_ = device.smallest_profile;
+    auto plan = agent::plan_experiment(request_, device);
     if (!plan.ok()) {
       return plan.error();
     }
@@ -242,12 +241,13 @@ class Compare {
                        .machine = machine_.text(),
                        .commit = commit(),
                        .model = words_.model,
+                       .profile = profile_,
                        .gpu = gpu_name_,
-                       .simulated = simulated_};
+                       .simulated = simulated_,
+                       .limited = !simulated_ || cgroups_.has_value()};
     options.report.command = os::own_command_line();
     options.report.measured_at =
         fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
-    options.report.notes = notes_;
     CompareProgress progress;
     progress.say(fmt::format(
         "septet: {} configurations x {} levels of load on {}{}, model {}; results go to {}",
@@ -346,9 +346,9 @@ class Compare {
   agent::ExperimentPlan plan_;
   Duration window_{};
   std::string out_;
-  std::vector<std::string> notes_;
   agent::DeploymentOptions deployment_;
   std::string gpu_name_;
+  std::string profile_;  // of partitions
   bool simulated_ = false;
 
   std::optional<os::CgroupMounts> cgroups_;

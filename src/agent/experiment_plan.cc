@@ -79,8 +79,8 @@ Result<std::vector<Sharing>> choose(const ExperimentRequest& request,
   }
   if (chosen.empty()) {
     return make_error(ErrorKind::kPrecondition,
-                      "no technique that was asked for can run here: " + notes.front(),
-                      "ask for mig, time-slicing or streams");
+                      "no technique that was asked for can run here. " + notes.front(),
+                      "Ask for mig, time-slicing or streams");
   }
   return chosen;
 }
@@ -88,6 +88,12 @@ Result<std::vector<Sharing>> choose(const ExperimentRequest& request,
 void add_simulation_notes(const std::vector<Sharing>& sharings, const ExperimentDevice& device,
                           std::vector<std::string>& notes) {
   if (!device.simulated) {
+    return;
+  }
+  if (!device.limited) {
+    notes.emplace_back(
+        "Simulated without limits: no control groups could be made here, so every replica could "
+        "use the whole machine.");
     return;
   }
   for (const Sharing sharing : sharings) {

@@ -27,6 +27,7 @@ const char* to_string(Sharing sharing);
 // What is being experimented on.
 struct ExperimentDevice {
   bool simulated = false;
+  bool limited = true;  // simulated slices are held to their share
   bool supports_mig = false;
   unsigned most_partitions = 0;    // of the smallest profile
   std::string smallest_profile{};  // "1g.5gb"

@@ -58,6 +58,16 @@ TEST(ExperimentPlan, SaysWhatIsSimulatedAndOnlyThen) {
   EXPECT_THAT(plan_experiment(request, real)->notes, Not(Contains(HasSubstr("Simulated"))));
 }
 
+TEST(ExperimentPlan, WithoutLimitsItSaysSoAndClaimsNoShares) {
+  ExperimentDevice unlimited = a100();
+  unlimited.limited = false;
+
+  const auto plan =
+      plan_experiment({.techniques = {"mig"}, .replicas = {1}, .concurrency = {1}}, unlimited);
+
+  EXPECT_THAT(plan->notes, ElementsAre(HasSubstr("Simulated without limits")));
+}
+
 TEST(ExperimentPlan, MorePartitionsThanTheGpuHasRoomForAreLeftOutWithTheReason) {
   const auto plan =
       plan_experiment({.techniques = {"mig"}, .replicas = {7, 8}, .concurrency = {1}}, a100());

@@ -70,7 +70,7 @@ Column column(std::string_view name, Presence presence, Access access) {
 }
 
 // The columns in the order of the file.
-std::array<Column, 19> columns() {
+std::array<Column, 20> columns() {
   constexpr Presence kRequired = Presence::kRequired;
   constexpr Presence kOptional = Presence::kOptional;
   return {
@@ -113,6 +113,8 @@ std::array<Column, 19> columns() {
           "p90_half_width", kOptional, [](auto& r) -> auto& { return r.p90_half_width_us; }),
       column(
           "profile", kOptional, [](auto& r) -> auto& { return r.context.profile; }),
+      column(
+          "limited", kOptional, [](auto& r) -> auto& { return r.context.limited; }),
   };
 }
 

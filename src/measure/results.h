@@ -4,7 +4,7 @@
 // its cell is finished:
 //
 //   technique,replicas,concurrency,throughput,p50,p90,p95,p99,errors,seed,machine,commit,
-//   model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile
+//   model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile,limited
 //
 // Throughput is inferences per second, latencies are microseconds. Readers go by the names in the
 // header, so columns may be added behind these; that is the format's version. Values, any thread.
@@ -33,6 +33,7 @@ struct ResultContext {
   std::string profile{};   // of the partitions, e.g. "1g.5gb"; empty = undivided or unknown
   std::string gpu{};       // e.g. "A100-SXM4-40GB"
   bool simulated = false;  // the GPU was simulated: slices of a processor, not of a GPU
+  bool limited = true;     // false: simulated slices had no limits, so they compare nothing
 
   bool operator==(const ResultContext&) const = default;
 };

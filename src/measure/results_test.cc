@@ -43,10 +43,10 @@ TEST(Results, ReadBackWhatWasWritten) {
 TEST(Results, HaveAFixedHeaderAndLine) {
   EXPECT_EQ(results_header(),
             "technique,replicas,concurrency,throughput,p50,p90,p95,p99,errors,seed,machine,commit,"
-            "model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile\n");
+            "model,gpu,simulated,stable,throughput_half_width,p90_half_width,profile,limited\n");
   EXPECT_EQ(results_line(sample_row()),
             "mig,7,8,29.25,240000,272123.5,280000,300000,1,3,\"2 cores, Xeon \"\"2.8\"\"\",abc1234,"
-            "densenet_onnx,A100-SXM4-40GB,true,false,0.5,,1g.5gb\n");
+            "densenet_onnx,A100-SXM4-40GB,true,false,0.5,,1g.5gb,true\n");
 }
 
 TEST(Results, AreReadByColumnNameInAnyOrderAndWithoutTheLaterColumns) {

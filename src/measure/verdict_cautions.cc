@@ -71,6 +71,16 @@ void add_simulation_caution(const std::vector<ResultRow>& rows, std::vector<Find
     return;
   }
   const std::string gpu = simulated->context.gpu.empty() ? "GPU" : simulated->context.gpu;
+  const bool limited = std::all_of(rows.begin(), rows.end(),
+                                   [](const ResultRow& row) { return row.context.limited; });
+  if (!limited) {
+    findings.push_back(
+        {FindingKind::kCaution,
+         fmt::format("The {} was simulated without limits per slice: every replica could use the "
+                     "whole machine, so nothing about partitions follows from these figures.",
+                     gpu)});
+    return;
+  }
   findings.push_back(
       {FindingKind::kCaution,
        fmt::format(

@@ -130,6 +130,15 @@ TEST(Verdict, TellsOfFailuresSimulationAndTooLittleLoad) {
                           says(FindingKind::kCaution, "The A100-SXM4-40GB was simulated")));
 }
 
+TEST(Verdict, ClaimsNoLimitsWhereThereWereNone) {
+  ResultRow row = cell("mig", 7, 4, 16, 250);
+  row.context.simulated = true;
+  row.context.limited = false;
+
+  EXPECT_THAT(draw_verdict({row}), ::testing::Contains(says(FindingKind::kCaution,
+                                                            "simulated without limits per slice")));
+}
+
 TEST(Verdict, ComparesTheSameConfigurationOfLaterRunsWithTheFirst) {
   ResultRow monday = cell("mig", 7, 8, 20, 400);
   monday.context.run = "monday";

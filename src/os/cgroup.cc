@@ -96,9 +96,12 @@ MountTable read_mounts(const std::string& mounts_file) {
     const std::string folder(fields[1]);
     if (fields[2] == "cgroup2" && table.v2.empty()) {
       table.v2 = folder;
-    } else if (fields[2] == "cgroup" && has_word(fields[3], "cpu", ',')) {
+    }
+    // The first mount of each: later ones are copies in containers and chroots.
+    if (fields[2] == "cgroup" && has_word(fields[3], "cpu", ',') && table.v1_cpu.empty()) {
       table.v1_cpu = folder;
-    } else if (fields[2] == "cgroup" && has_word(fields[3], "memory", ',')) {
+    }
+    if (fields[2] == "cgroup" && has_word(fields[3], "memory", ',') && table.v1_memory.empty()) {
       table.v1_memory = folder;
     }
   }

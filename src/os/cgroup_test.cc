@@ -253,6 +253,19 @@ TEST_F(FindCgroupsIn, TakesTheFirstVersionOfAHybrid) {
   EXPECT_DOUBLE_EQ(available_cpus(*found), 0.5);
 }
 
+TEST_F(FindCgroupsIn, TakesTheFirstOfSeveralMountsOfAController) {
+  write("mounts", "cgroup " + root_ + "/cpu cgroup rw,cpu 0 0\ncgroup " + root_ +
+                      "/memory cgroup rw,memory 0 0\ncgroup /elsewhere/cpu cgroup rw,cpu 0 0\n" +
+                      "cgroup /elsewhere/memory cgroup rw,memory 0 0\n");
+  write("cpu/cpu.cfs_period_us", "100000\n");
+  write("memory/tasks", "");
+
+  const Result<CgroupMounts> found = find();
+
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  EXPECT_EQ(found->folders, (std::vector<std::string>{root_ + "/cpu", root_ + "/memory"}));
+}
+
 TEST_F(FindCgroupsIn, RefusesAHybridThatSplitsTheTwoControllers) {
   write("mounts", "cgroup " + root_ + "/cpu cgroup rw,cpu 0 0\n");
 

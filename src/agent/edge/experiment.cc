@@ -127,6 +127,9 @@ class Experiment {
     measure::ResultContext context = options_.context;
     context.technique = to_string(configuration.sharing);
     context.replicas = configuration.replicas;
+    if (configuration.sharing != Sharing::kMig) {
+      context.profile.clear();
+    }
     outcome_.report.rows.push_back(measure::result_row(context, level));
     return results_.append(measure::results_line(outcome_.report.rows.back()));
   }

@@ -29,8 +29,9 @@ struct ExperimentOptions {
   DeploymentOptions deployment;  // log_folder is set for each configuration
   std::string out_folder;
   measure::MeasurementRules rules;
-  measure::ResultContext context;  // technique and replicas are set for each configuration
-  measure::ReportInput report;     // rows and notes are added
+  // Technique and replicas are set for each configuration; the profile is that of partitions.
+  measure::ResultContext context;
+  measure::ReportInput report;  // rows and notes are added
 };
 
 struct ExperimentProgress {
