@@ -44,6 +44,12 @@ const ResultRow* ConfigurationRows::at(int concurrency) const {
 std::vector<ConfigurationRows> group_rows(const std::vector<ResultRow>& rows) {
   const bool runs = several(rows, [](const ResultRow& row) { return row.context.run; });
   const bool models = several(rows, [](const ResultRow& row) { return row.context.model; });
+  std::set<std::string> profiles;
+  for (const ResultRow& row : rows) {
+    if (!row.context.profile.empty()) {
+      profiles.insert(row.context.profile);
+    }
+  }
   std::map<std::string, std::size_t> run_order;  // of appearance
   std::map<Configuration, std::map<int, ResultRow>> groups;
   for (const ResultRow& row : rows) {
@@ -51,6 +57,7 @@ std::vector<ConfigurationRows> group_rows(const std::vector<ResultRow>& rows) {
     const Configuration configuration{.run = named ? row.context.run : "",
                                       .model = models ? row.context.model : "",
                                       .technique = row.context.technique,
+                                      .profile = profiles.size() > 1 ? row.context.profile : "",
                                       .replicas = row.context.replicas};
     run_order.try_emplace(configuration.run, run_order.size());
     groups[configuration].insert_or_assign(row.concurrency, row);
@@ -102,7 +109,8 @@ std::string configuration_name(const Configuration& configuration) {
     return name.empty() ? "measured" : name.substr(0, name.size() - 2);
   }
   return fmt::format("{}{} \u00d7 {}", name, configuration.replicas,
-                     technique_label(configuration.technique));
+                     configuration.profile.empty() ? technique_label(configuration.technique)
+                                                   : configuration.profile);
 }
 
 std::string with_half_width(double value, const std::optional<double>& half_width) {

@@ -1,7 +1,7 @@
 // Experiment: the rows of one or more runs, ordered by configuration; what charts and verdict read.
 //
-// A configuration is what stays equal along a line of a chart: technique and replicas, and the run
-// and the model where there are several. Values, any thread.
+// A configuration is what stays equal along a line of a chart: technique and replicas, and the run,
+// the model and the partitions' profile where there are several. Values, any thread.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@ struct Configuration {
   std::string run{};    // empty when all rows come from one run
   std::string model{};  // empty when all rows are of one model
   std::string technique{};
+  std::string profile{};  // of the partitions; empty when all rows are of one
   int replicas = 1;
 
   auto operator<=>(const Configuration&) const = default;

@@ -11,10 +11,10 @@
 namespace septet::measure {
 namespace {
 
-using FamilyKey = std::tuple<std::string, std::string, std::string>;
+using FamilyKey = std::tuple<std::string, std::string, std::string, std::string>;
 
 FamilyKey family_key(const Configuration& configuration) {
-  return {configuration.run, configuration.model, configuration.technique};
+  return {configuration.run, configuration.model, configuration.technique, configuration.profile};
 }
 
 // Which hue a family of configurations has, and which shade a replica count: the more, the

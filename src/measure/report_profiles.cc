@@ -87,7 +87,8 @@ std::string profile_section(const ReportInput& input) {
     chart.id += fmt::format("-{}", models.size());
     out += fmt::format(
         "<section>\n<div class=\"heading\"><h2>{}</h2></div>\n"
-        "<p class=\"subtitle\">{}</p>\n{}{}</section>\n",
+        "<p class=\"subtitle\">{}</p>\n{}</section>\n<section>\n"
+        "<h2>A GPU full of one profile</h2>\n{}</section>\n",
         escape_markup(chart.title), chart.subtitle, svg_chart(chart, SvgUse::kInPage),
         table_of(results, result.model, input));
   }

@@ -52,8 +52,8 @@ std::vector<Family> families_of(const std::vector<ConfigurationRows>& groups) {
   for (const ConfigurationRows& group : groups) {
     const Configuration& next = group.configuration;
     const Configuration* last = families.empty() ? nullptr : &families.back().back()->configuration;
-    if (last == nullptr || std::tie(last->run, last->model, last->technique) !=
-                               std::tie(next.run, next.model, next.technique)) {
+    if (last == nullptr || std::tie(last->run, last->model, last->technique, last->profile) !=
+                               std::tie(next.run, next.model, next.technique, next.profile)) {
       families.emplace_back();
     }
     families.back().push_back(&group);
@@ -64,7 +64,7 @@ std::vector<Family> families_of(const std::vector<ConfigurationRows>& groups) {
 // "With MIG partitions", with model and run where they matter.
 std::string family_name(const Configuration& configuration) {
   std::string name = technique_name(configuration.technique);
-  for (const std::string& part : {configuration.model, configuration.run}) {
+  for (const std::string& part : {configuration.profile, configuration.model, configuration.run}) {
     name += part.empty() ? "" : " (" + part + ")";
   }
   return name;
@@ -207,7 +207,8 @@ void add_technique_findings(const std::vector<Family>& families, std::vector<Fin
 
 // Whether both are the same work in different runs. Of a foreign run, only the name is known.
 bool same_but_for_the_run(const Configuration& a, const Configuration& b) {
-  return std::tie(a.model, a.technique, a.replicas) == std::tie(b.model, b.technique, b.replicas) &&
+  return std::tie(a.model, a.technique, a.profile, a.replicas) ==
+             std::tie(b.model, b.technique, b.profile, b.replicas) &&
          a.run != b.run;
 }
 

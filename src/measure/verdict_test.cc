@@ -139,6 +139,15 @@ TEST(Verdict, ClaimsNoLimitsWhereThereWereNone) {
                                                             "simulated without limits per slice")));
 }
 
+TEST(Verdict, CallsDifferentPartitionSizesNoScalingByReplicas) {
+  ResultRow whole = cell("mig", 1, 8, 40, 100);
+  whole.context.profile = "7g.40gb";
+  ResultRow sevenths = cell("mig", 7, 8, 80, 50);
+  sevenths.context.profile = "1g.5gb";
+
+  EXPECT_THAT(draw_verdict({whole, sevenths}), IsEmpty());
+}
+
 TEST(Verdict, ComparesTheSameConfigurationOfLaterRunsWithTheFirst) {
   ResultRow monday = cell("mig", 7, 8, 20, 400);
   monday.context.run = "monday";
