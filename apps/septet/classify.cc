@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "measure/edge/grpc_exchange.h"
+#include "measure/edge/grpc_query.h"
 #include "measure/edge/infer_exchange.h"
 #include "measure/edge/model_query.h"
 #include "measure/edge/picture_file.h"
@@ -19,18 +21,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint16_t kDefaultPort = 8000;
+constexpr std::uint16_t kHttpPort = 8000;
+constexpr std::uint16_t kGrpcPort = 8001;
 
 struct ClassifyOptions {
   std::string source;  // a picture or a folder
   std::string model;
   std::string version;
-  std::string url = "localhost:8000";
+  std::string url;  // empty = this machine, the protocol's port
   std::string protocol = "http";
   int batch_size = 1;
   std::uint32_t classes = 1;
   measure::Scaling scaling = measure::Scaling::kNone;
   bool all_at_once = false;
+  bool streaming = false;
   bool verbose = false;
   std::vector<std::string> headers;
   std::string preprocessed;  // where to write the first picture's bytes
@@ -128,8 +132,30 @@ class PictureSource {
   std::vector<std::vector<std::size_t>> requests_;
 };
 
+std::string server_of(const ClassifyOptions& options) {
+  if (!options.url.empty()) {
+    return options.url;
+  }
+  return fmt::format("localhost:{}", options.protocol == "grpc" ? kGrpcPort : kHttpPort);
+}
+
+Result<Ok> check_protocol(const ClassifyOptions& options) {
+  const bool by_grpc = options.protocol == "grpc";
+  if (options.streaming && !(by_grpc && options.all_at_once)) {
+    return make_error(ErrorKind::kUsage, "streaming is only allowed with gRPC and -a",
+                      "add -i grpc -a");
+  }
+  if (by_grpc && !options.headers.empty()) {
+    fmt::print(stderr, "septet: headers are sent over HTTP only; -H is ignored\n");
+  }
+  return Ok{};
+}
+
 Result<Ok> classify(const ClassifyOptions& options) {
-  const Result<os::Endpoint> endpoint = os::parse_endpoint(options.url, kDefaultPort);
+  SEPTET_TRY(check_protocol(options));
+  const bool by_grpc = options.protocol == "grpc";
+  const Result<os::Endpoint> endpoint =
+      os::parse_endpoint(server_of(options), by_grpc ? kGrpcPort : kHttpPort);
   if (!endpoint) {
     return endpoint.error();
   }
@@ -142,7 +168,8 @@ Result<Ok> classify(const ClassifyOptions& options) {
     return names.error();
   }
   const Result<measure::ModelDescription> description =
-      measure::query_model(*endpoint, options.model, options.version, *headers);
+      by_grpc ? measure::query_model_grpc(*endpoint, options.model, options.version, {})
+              : measure::query_model(*endpoint, options.model, options.version, *headers);
   if (!description) {
     return description.error();
   }
@@ -151,6 +178,13 @@ Result<Ok> classify(const ClassifyOptions& options) {
     return model.error();
   }
   model->version = options.version;
+  if (options.verbose) {
+    fmt::print(stderr, "{}: input {} {} {} x {} x {} {}, output {}, {} picture(s)\n", model->name,
+               model->input_name, wire_name(model->input.datatype), model->input.width,
+               model->input.height, model->input.channels,
+               model->input.layout == measure::PixelLayout::kNchw ? "NCHW" : "NHWC",
+               model->output_name, names->size());
+  }
   const std::string output_name = model->output_name;
   const PictureSource source(options, std::move(*model), *names);
   measure::InferExchange exchange;
@@ -170,6 +204,10 @@ Result<Ok> classify(const ClassifyOptions& options) {
     fmt::print("Request {}, batch size {}\n{}", arrival, options.batch_size, *text);
     return Ok{};
   };
+  if (by_grpc) {
+    return measure::run_grpc_exchange(
+        exchange, options.streaming ? measure::GrpcCalls::kStream : measure::GrpcCalls::kUnary);
+  }
   return measure::run_infer_exchange(exchange);
 }
 
@@ -179,7 +217,7 @@ Error with_advice(Error error, const ClassifyOptions& options) {
     error.hint = fmt::format(
         "start one with: septet serve --model-repository models --listen {}; or name another with "
         "-u",
-        options.url);
+        server_of(options));
   }
   return error;
 }
@@ -195,10 +233,11 @@ void add_options(CLI::App& verb, ClassifyOptions& options) {
   verb.add_option("-m,--model-name", options.model, "The model")->required();
   verb.add_option("-x,--model-version", options.version,
                   "Its version; the server chooses if absent");
-  verb.add_option("-u,--url", options.url, "The server, HOST:PORT or unix:/path")
+  verb.add_option("-u,--url", options.url,
+                  "The server, HOST:PORT or unix:/path (localhost:8000, with gRPC 8001)");
+  verb.add_option("-i,--protocol", options.protocol, "http or grpc")
+      ->transform(CLI::IsMember({"http", "grpc"}, CLI::ignore_case))
       ->capture_default_str();
-  verb.add_option("-i,--protocol", options.protocol, "http")
-      ->check(CLI::IsMember({"http"}, CLI::ignore_case));
   verb.add_option("-b,--batch-size", options.batch_size, "Pictures a request")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -209,6 +248,7 @@ void add_options(CLI::App& verb, ClassifyOptions& options) {
       ->transform(CLI::CheckedTransformer(scalings, CLI::ignore_case))
       ->type_name("SCALING");
   verb.add_flag("-a,--async", options.all_at_once, "Send without waiting for answers");
+  verb.add_flag("--streaming", options.streaming, "One gRPC stream for all requests; needs -a");
   verb.add_flag("-v,--verbose", options.verbose, "Say more");
   verb.add_option("-H", options.headers, "An extra HTTP header")->type_name("NAME:VALUE");
   verb.add_option("-p,--preprocessed", options.preprocessed,

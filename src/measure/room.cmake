@@ -1,8 +1,11 @@
 # measure: the edge reads servers' JSON answers with nlohmann-json, pictures with libjpeg and stb,
-# compressed traces with zlib, and speaks gRPC through libnghttp2's frames.
+# compressed traces with zlib. The load generator speaks gRPC through libnghttp2's frames, the image
+# client through libgrpc++, without generated stubs.
 find_package(nlohmann_json REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(SEPTET_NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)
-target_link_libraries(septet_measure_edge PUBLIC nlohmann_json::nlohmann_json
-                                          PRIVATE JPEG::JPEG ZLIB::ZLIB PkgConfig::SEPTET_NGHTTP2)
+pkg_check_modules(SEPTET_MEASURE_GRPC REQUIRED IMPORTED_TARGET grpc++)
+target_link_libraries(
+  septet_measure_edge PUBLIC nlohmann_json::nlohmann_json
+  PRIVATE JPEG::JPEG ZLIB::ZLIB PkgConfig::SEPTET_NGHTTP2 PkgConfig::SEPTET_MEASURE_GRPC)
