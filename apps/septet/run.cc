@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "agent/edge/error_json.h"
@@ -27,6 +28,8 @@ using lend::Json;
 // The daemon may be restarted meanwhile; as long as this we ask for it again.
 constexpr Duration kReconnectFor = std::chrono::minutes(10);
 constexpr int kReconnectEveryMs = 1000;
+// Of the daemon, between the grant and the start of the command.
+constexpr int kMostRestarts = 3;
 // How long we wait to hear that the slice is back before we end.
 constexpr Duration kReturnPatience = seconds(5);
 constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
@@ -85,8 +88,12 @@ class Run {
       Result<std::optional<Json>> news = stream_->next(kQueuePatience);
       SEPTET_TRY(news);
       if (!news->has_value()) {
-        return make_error(ErrorKind::kFailed, "the lease daemon ended before it answered",
-                          "try again");
+        if (id_ == 0) {
+          return make_error(ErrorKind::kFailed, "the lease daemon ended before it answered",
+                            "try again");
+        }
+        SEPTET_TRY(hold_again([] { return false; }));
+        continue;
       }
       const Json& json = **news;
       const std::string event = json.value("event", std::string());
@@ -100,10 +107,30 @@ class Run {
         return agent::error_from_json(json);
       }
       if (event == "queued") {
+        id_ = json.value("id", std::uint64_t{0});
         say(fmt::format("lease {} waits, number {} in the queue{}", json.value("id", 0),
                         json.value("position", 0),
                         json.value("waits_for_quota", false) ? ", for your quota" : ""));
       }
+    }
+  }
+
+  // The daemon went away while we need it: asks again until it knows us.
+  Result<Ok> hold_again(const std::function<bool()>& gives_up) {
+    say("the lease daemon went away; we wait for it");
+    const Instant deadline = os::now() + kReconnectFor;
+    for (;;) {
+      Result<std::unique_ptr<NewsStream>> stream =
+          client_.stream(fmt::format("/v1/leases/{}/attach", id_), Json::object());
+      if (stream.ok()) {
+        stream_ = *std::move(stream);
+        say(fmt::format("lease {} is held again", id_));
+        return Ok{};
+      }
+      if (stream.error().kind != ErrorKind::kPrecondition || os::now() > deadline || gives_up()) {
+        return stream.error();
+      }
+      ::poll(nullptr, 0, kReconnectEveryMs);
     }
   }
 
@@ -128,9 +155,17 @@ class Run {
 
   // Limits first, then the command: nothing of it runs outside them.
   Result<Ok> start(os::ForegroundCommand& command) {
-    SEPTET_TRY(client_.call("POST", fmt::format("/v1/leases/{}/processes", id_),
-                            {{"pid", command.pid()}}));
-    return command.open_gate();
+    for (int restarts = 0;; ++restarts) {
+      const Result<Json> added = client_.call("POST", fmt::format("/v1/leases/{}/processes", id_),
+                                              {{"pid", command.pid()}});
+      if (added.ok()) {
+        return command.open_gate();
+      }
+      if (added.error().kind != ErrorKind::kPrecondition || restarts == kMostRestarts) {
+        return added.error();
+      }
+      SEPTET_TRY(hold_again([&] { return command.next_signal() != 0; }));
+    }
   }
 
   os::ExitStatus watch(os::ForegroundCommand& command) {

@@ -234,9 +234,12 @@ Holding holding_for(const Partition& partition, const SliceWant& want) {
   holding.share_permille = partition.share_permille;
   if (want.kind == SliceKind::kMps) {
     holding.percent = want.percent;
-    // Without a size the share of memory follows the share of threads.
-    holding.memory_mib =
-        want.min_memory_mib > 0 ? want.min_memory_mib : partition.memory_mib * want.percent / 100;
+    // Without a size the share of memory follows the share of threads, in whole GiB from one on: an
+    // MPS daemon can be asked for no other limit that it also answers.
+    constexpr std::int64_t kGib = 1024;
+    const std::int64_t part = partition.memory_mib * want.percent / 100;
+    const std::int64_t whole = part < kGib ? part : part / kGib * kGib;
+    holding.memory_mib = want.min_memory_mib > 0 ? want.min_memory_mib : whole;
     holding.share_permille = std::max(1U, partition.share_permille * want.percent / 100);
   } else if (want.kind == SliceKind::kTimeSlice) {
     holding.memory_mib = want.min_memory_mib > 0 ? want.min_memory_mib : partition.memory_mib / 4;

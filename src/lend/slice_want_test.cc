@@ -83,6 +83,8 @@ TEST(SliceWant, MemoryOfAnMpsShareFollowsItsThreadsUnlessStated) {
   EXPECT_EQ(follows.memory_mib, 10240);
   EXPECT_EQ(follows.share_permille, 250U);
   EXPECT_EQ(stated.memory_mib, 4096);
+  // 13 % of 40960 MiB is no whole number of GiB, which a daemon could not answer.
+  EXPECT_EQ(holding_for(gpu, *parse_slice_want("mps:13%")).memory_mib, 5120);
 }
 
 TEST(SliceWant, AnImpossibleWantNamesWhatExists) {

@@ -14,6 +14,13 @@ namespace {
 
 constexpr Duration kServerGrace = seconds(5);  // for clients that are left when a daemon ends
 
+// The smallest limit from this one on that the daemon answers exactly: from one GiB it knows whole
+// ones only.
+std::int64_t readable_limit(std::int64_t memory_mib) {
+  constexpr std::int64_t kGib = 1024;
+  return memory_mib < kGib ? memory_mib : (memory_mib + kGib - 1) / kGib * kGib;
+}
+
 // Nothing to start: the lease's group limits processors and memory in the proportions of the share.
 class SimulatedSharing : public lend::SharingDriver {
  public:
@@ -50,7 +57,7 @@ class NvidiaSharing : public lend::SharingDriver {
     partition::MpsDefaults defaults{.thread_percent = 1, .memory_mib = 1};
     for (const auto& [id, each] : shared.leases) {
       defaults.thread_percent = std::max(defaults.thread_percent, each.percent);
-      defaults.memory_mib = std::max(*defaults.memory_mib, each.memory_mib);
+      defaults.memory_mib = std::max(*defaults.memory_mib, readable_limit(each.memory_mib));
     }
     SEPTET_TRY(control.set_defaults(defaults));
     const bool all_alike =
