@@ -132,8 +132,12 @@ Result<AppendFile> AppendFile::create(const std::string& path) {
   return AppendFile(path, std::move(fd));
 }
 
+Result<Ok> AppendFile::append_unsynced(std::string_view text) {
+  return write_all(fd_.get(), text, path_);
+}
+
 Result<Ok> AppendFile::append(std::string_view text) {
-  SEPTET_TRY(write_all(fd_.get(), text, path_));
+  SEPTET_TRY(append_unsynced(text));
   // Pipes, terminals and /dev/null have nothing to sync and say EINVAL.
   if (::fdatasync(fd_.get()) != 0 && errno != EINVAL) {
     return file_error("sync", path_, errno);

@@ -25,14 +25,17 @@ Result<Ok> replace_file(const std::string& path, std::string_view text);
 // Removes the file and makes that durable; no file is fine.
 Result<Ok> remove_file(const std::string& path);
 
-// A file that only grows; every append is on the disk when it returns.
+// A file that only grows.
 class AppendFile {
  public:
   // The file must exist.
   static Result<AppendFile> open(const std::string& path);
   // Makes the file, or empties the one that is there; a pipe or a terminal may stand in for it.
   static Result<AppendFile> create(const std::string& path);
+  // On the disk when it returns: also a crash of the machine keeps it.
   Result<Ok> append(std::string_view text);
+  // In the kernel when it returns: also a kill of the process keeps it.
+  Result<Ok> append_unsynced(std::string_view text);
 
  private:
   AppendFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}

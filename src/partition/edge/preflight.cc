@@ -77,7 +77,9 @@ Error with_holders(Error error, const gpu::GpuState& state, const HolderPolicy& 
   }
   const std::vector<Holder> holders = find_holders(state, policy.simulated, policy.root);
   std::vector<std::string> more;
-  if (!holders.empty()) {
+  const bool said =
+      !holders.empty() && error.message.find(holders.front().text()) != std::string::npos;
+  if (!holders.empty() && !said) {
     more.push_back(
         fmt::format("{} is {}: {}", gpu_text(state), holders_text(holders), holders_hint(holders)));
   }

@@ -106,7 +106,9 @@ Result<Ok> JournalFile::write_step(Direction direction, const ChangeStep& step) 
     SEPTET_TRY(file);
     file_ = *std::move(file);
   }
-  return file_->append(write_step_line(direction, step));
+  // Not forced to the disk: a killed process loses nothing of it, and a machine that crashes loses
+  // every instance, so that its recovery needs the intent alone.
+  return file_->append_unsynced(write_step_line(direction, step));
 }
 
 Result<Ok> JournalFile::forget(const std::optional<StoredLayout>& desired) {

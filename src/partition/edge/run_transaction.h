@@ -17,8 +17,9 @@ namespace septet::partition {
 class Journal {
  public:
   virtual ~Journal() = default;
-  // Each is on the disk when it returns.
+  // On the disk when it returns.
   virtual Result<Ok> write_intent(const Intent& intent) = 0;
+  // Safe from the end of this process when it returns.
   virtual Result<Ok> write_step(Direction direction, const ChangeStep& step) = 0;
   // The change is over: first the layout to restore from now on, then the journal goes.
   virtual Result<Ok> forget(const std::optional<StoredLayout>& desired) = 0;
