@@ -19,6 +19,9 @@ struct Half {
   const char* moment;
   unsigned first_call;
 };
+std::ostream& operator<<(std::ostream& out, const Half& half) {
+  return out << half.moment << half.first_call;
+}
 
 class ApplyKilled : public testing::TestWithParam<Half> {
  protected:
@@ -92,7 +95,10 @@ TEST_P(ApplyKilled, EndsInTheOldOrTheNewLayout) {
 
 INSTANTIATE_TEST_SUITE_P(Moments, ApplyKilled,
                          testing::Values(Half{"before", 1}, Half{"before", 2}, Half{"after", 1},
-                                         Half{"after", 2}));
+                                         Half{"after", 2}),
+                         [](const auto& each) {
+                           return fmt::format("{}{}", each.param.moment, each.param.first_call);
+                         });
 
 }  // namespace
 }  // namespace septet::acceptance
