@@ -139,7 +139,11 @@ class Loop {
     } else {
       ++result_.failed;
     }
-    if (++ended_ == load_.requests) {
+    ++ended_;
+    if (load_.on_ended) {
+      load_.on_ended(ended_);
+    }
+    if (ended_ == load_.requests) {
       loop_.stop();
       return;
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ struct ClosedLoop {
   os::Endpoint target;
   std::size_t connections = 1;
   std::uint64_t requests = 1;
-  std::string request;              // head and body, as sent
-  Duration give_up = seconds(100);  // of the whole run
+  std::string request;                            // head and body, as sent
+  Duration give_up = seconds(100);                // of the whole run
+  std::function<void(std::uint64_t)> on_ended{};  // after each request: how many have ended
 };
 
 struct ClosedLoopResult {

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -155,8 +156,15 @@ bool ClientConnection::parse_head() {
 void ClientConnection::begin_body() {
   body_bytes_ = 0;
   exchange_.body = {};
-  if (head_.method == "CONNECT" || head_.method == "TRACE") {
+  // What a replica behind us may not know, it may take for something else.
+  constexpr std::array<std::string_view, 7> kMethods = {"POST",   "GET",     "HEAD", "PUT",
+                                                        "DELETE", "OPTIONS", "PATCH"};
+  if (std::find(kMethods.begin(), kMethods.end(), head_.method) == kMethods.end()) {
     refuse(405, "this method is not served here");
+    return;
+  }
+  if (!head_.target.starts_with('/')) {
+    refuse(400, "the request target has to be a path");
     return;
   }
   const std::size_t limit = reactor_.options().max_body_bytes;
