@@ -1,5 +1,7 @@
 #include "support/fake_backend.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <string>
 
@@ -49,6 +51,7 @@ class FakeInstance : public ModelInstance {
       outputs.push_back(compute_ == "sum"        ? sum(name, arguments)
                         : compute_ == "sequence" ? sequence(name, arguments)
                         : compute_ == "zeros"    ? zeros(name, arguments)
+                        : compute_ == "told"     ? told(name, arguments)
                                                  : copy(name, arguments));
     }
     return outputs;
@@ -105,6 +108,19 @@ class FakeInstance : public ModelInstance {
     const TensorView& view = arguments.inputs[at];
     return tensor(name, view,
                   {reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size()});
+  }
+
+  static OutputTensor told(const std::string& name, const RunArguments& arguments) {
+    std::vector<std::byte> texts;
+    for (const auto& [key, value] : *arguments.parameters) {
+      const std::string text =
+          std::visit([](const auto& any) { return fmt::format("{}", any); }, value);
+      inference::append_bytes_element(texts, fmt::format("{}={}", key, text));
+    }
+    const auto count = static_cast<std::int64_t>(arguments.parameters->size());
+    OutputTensor output{.name = name, .datatype = Datatype::kBytes, .shape = {count}};
+    output.data = inference::own_bytes(std::move(texts));
+    return output;
   }
 
   static OutputTensor sequence(const std::string& name, const RunArguments& arguments) {

@@ -154,12 +154,13 @@ void TestServer::add_copy(const std::string& name, const std::string& type,
   folder_.write(name + "/1/model.bin", "");
 }
 
-void TestServer::start(serve::InferenceServerOptions options, serve::HttpServerOptions http) {
+void TestServer::start(serve::InferenceServerOptions options, serve::HttpServerOptions http,
+                       serve::Restrictions restrictions) {
   store_ = std::make_unique<serve::ModelStore>(std::vector<std::string>{folder_.path()},
                                                std::vector<serve::Backend*>{&backend_});
   server_ = std::make_unique<serve::InferenceServer>(options, *store_);
   server_->log().error_on = false;  // failures are looked for in the answers
-  frontend_ = std::make_unique<serve::HttpFrontend>(*server_);
+  frontend_ = std::make_unique<serve::HttpFrontend>(*server_, std::move(restrictions));
   http_ = std::make_unique<serve::HttpServer>(loop_, *frontend_, http);
   os::Endpoint wanted;
   wanted.unix_path = folder_.path() + "/http.sock";

@@ -68,7 +68,8 @@ class TestServer {
                 const std::string& compute = "copy");
   TemporaryFolder& folder() { return folder_; }
 
-  void start(serve::InferenceServerOptions options = {}, serve::HttpServerOptions http = {});
+  void start(serve::InferenceServerOptions options = {}, serve::HttpServerOptions http = {},
+             serve::Restrictions restrictions = {});
   HttpClient connect() const { return HttpClient(endpoint_); }
   FakeBackend& backend() { return backend_; }
   serve::InferenceServer& server() { return *server_; }
