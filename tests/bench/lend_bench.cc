@@ -42,6 +42,7 @@ double milliseconds_of(const std::function<void()>& work) {
 
 class NoGround : public lend::LeaseGround {
  public:
+  void end_unknown(const std::set<lend::LeaseId>&) override {}
   Result<lend::LeaseSetting> set_up(const lend::Lease&,
                                     const std::vector<lend::Partition>&) override {
     return lend::LeaseSetting{};

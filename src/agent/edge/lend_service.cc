@@ -21,16 +21,6 @@ namespace septet::agent {
 
 namespace {
 
-// A stable tag for the names of this ledger's groups: two daemons on one machine must not meet.
-std::string ledger_tag(const std::string& path) {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a
-  std::error_code ignored;
-  for (const char c : std::filesystem::weakly_canonical(path, ignored).string()) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
-  }
-  return fmt::format("{:08x}", hash & 0xFFFFFFFF);
-}
-
 unsigned major_of(const std::string& version) {
   return static_cast<unsigned>(parse_uint(split(version, '.').front()).value_or(0));
 }
@@ -61,7 +51,7 @@ Result<Ok> LendService::build(os::EventLoop& loop, lend::SharingDriver* sharing,
   file_ = *std::move(file);
 
   lend::CgroupGroundOptions ground;
-  ground.prefix = ledger_tag(options.ledger);
+  ground.prefix = lend::ledger_tag(options.ledger);
   ground.is_simulated = info_.simulated;
   ground.sharing = sharing;
   if (info_.simulated) {

@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/text.h"
 #include "os/clock.h"
 #include "os/process.h"
 
@@ -18,6 +20,15 @@ constexpr double kSmallestCpus = 0.1;  // 1 ms in 10, the least the kernel takes
 
 }  // namespace
 
+std::string ledger_tag(const std::string& ledger_path) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a
+  std::error_code ignored;
+  for (const char c : std::filesystem::weakly_canonical(ledger_path, ignored).string()) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  }
+  return fmt::format("{:08x}", hash & 0xFFFFFFFF);
+}
+
 CgroupGround::CgroupGround(Result<os::CgroupMounts> mounts, CgroupGroundOptions options)
     : options_(std::move(options)) {
   if (mounts.ok()) {
@@ -27,8 +38,23 @@ CgroupGround::CgroupGround(Result<os::CgroupMounts> mounts, CgroupGroundOptions 
   }
 }
 
-std::string CgroupGround::group_name(LeaseId lease) const {
-  return fmt::format("lease-{}-{}", options_.prefix, lease.value());
+std::string CgroupGround::group_prefix() const { return fmt::format("lease-{}-", options_.prefix); }
+
+void CgroupGround::end_unknown(const std::set<LeaseId>& known) {
+  const std::string prefix = group_prefix();
+  for (const std::string& name :
+       mounts_ ? os::LastingCgroup::list(*mounts_) : std::vector<std::string>()) {
+    const auto number = name.starts_with(prefix)
+                            ? parse_uint(std::string_view(name).substr(prefix.size()))
+                            : std::nullopt;
+    if (!number || known.contains(LeaseId(*number))) {
+      continue;
+    }
+    // One that cannot be removed is found again at the next start.
+    if (const auto group = os::LastingCgroup::open(*mounts_, name); group.ok()) {
+      (void)(*group)->remove();
+    }
+  }
 }
 
 Result<LeaseSetting> CgroupGround::set_up(const Lease& lease,
@@ -40,7 +66,7 @@ Result<LeaseSetting> CgroupGround::set_up(const Lease& lease,
   setting.is_simulated = options_.is_simulated;
   if (mounts_ && entry.group == nullptr) {
     Result<std::unique_ptr<os::LastingCgroup>> group =
-        os::LastingCgroup::open(*mounts_, group_name(lease.id));
+        os::LastingCgroup::open(*mounts_, group_prefix() + fmt::format("{}", lease.id.value()));
     SEPTET_TRY(group);
     entry.group = *std::move(group);
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lend/edge/lease_ground.h"
@@ -18,17 +19,21 @@
 
 namespace septet::lend {
 
+// A stable tag for the names of a ledger's groups: two daemons on one machine must not meet.
+std::string ledger_tag(const std::string& ledger_path);
+
 struct CgroupGroundOptions {
-  // Tells the groups of this ledger from those of another one on the machine.
-  std::string prefix;
+  // The ledger's tag.
+  std::string prefix{};
   bool is_simulated = false;
   // Simulated GPU: what the part of a partition may use of this machine.
-  std::function<os::CgroupLimits(const Partition&, const Holding&)> limits;
+  std::function<os::CgroupLimits(const Partition&, const Holding&)> limits{};
   // Real GPU: the device nodes that the partitions' holder may open. Absent: not restricted.
-  std::function<Result<std::vector<os::GuardedMajor>>(const std::vector<Partition>&)> device_rules;
+  std::function<Result<std::vector<os::GuardedMajor>>(const std::vector<Partition>&)>
+      device_rules{};
   // Real GPU: whether the holder's kernels run; absent or kUnknown: nobody can tell, so a lease
   // with processes is never called idle.
-  std::function<Activity(const Lease&)> gpu_activity;
+  std::function<Activity(const Lease&)> gpu_activity{};
   SharingDriver* sharing = nullptr;  // null: shared slices are refused
 };
 
@@ -36,6 +41,7 @@ class CgroupGround : public LeaseGround {
  public:
   CgroupGround(Result<os::CgroupMounts> mounts, CgroupGroundOptions options);
 
+  void end_unknown(const std::set<LeaseId>& known) override;
   Result<LeaseSetting> set_up(const Lease& lease,
                               const std::vector<Partition>& partitions) override;
   Result<Ok> add_process(LeaseId lease, pid_t pid) override;
@@ -64,7 +70,8 @@ class CgroupGround : public LeaseGround {
 
   Result<Verified> limit(Entry& entry, const std::vector<Partition>& partitions,
                          LeaseSetting& setting);
-  std::string group_name(LeaseId lease) const;
+  // Before a lease's number.
+  std::string group_prefix() const;
   void signal_all(Entry& entry, int signal);
 
   std::optional<os::CgroupMounts> mounts_;

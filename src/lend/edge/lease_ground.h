@@ -22,6 +22,9 @@ class LeaseGround {
  public:
   virtual ~LeaseGround() = default;
 
+  // Ends what is left of leases that the ledger does not know: it was replaced while they ran.
+  // Once, before anything is lent.
+  virtual void end_unknown(const std::set<LeaseId>& known) = 0;
   // Sets up what the lease needs. Called again after a crash of the daemon: takes over what is
   // there, processes included.
   virtual Result<LeaseSetting> set_up(const Lease& lease,

@@ -133,9 +133,10 @@ Error LedgerFile::sqlite_error(const std::string& what) const {
 Error LedgerFile::damaged(const std::string& why) const {
   return make_error(
       ErrorKind::kFailed, fmt::format("the ledger {} is not usable: {}", path_, why),
-      fmt::format("it was left as it is; bring back a copy, or move it away (mv {} {}.damaged) to "
-                  "start an empty one, which forgets all leases",
-                  path_, path_));
+      fmt::format(
+          "it was left as it is; move {0}, {0}-wal and {0}-shm away, then bring back a copy, "
+          "or start without one: that forgets all leases and ends what runs on them",
+          path_));
 }
 
 Result<Ok> LedgerFile::execute(const char* sql) {

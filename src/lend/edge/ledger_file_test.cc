@@ -145,6 +145,12 @@ TEST_F(LedgerFileTest, ADamagedFileIsRefusedAndLeftAsItIs) {
   EXPECT_NE(damaged.error().hint.find("left as it is"), std::string::npos)
       << damaged.error().text();
   EXPECT_EQ(std::filesystem::file_size(path_), size);
+  // What the hint says works.
+  for (const char* part : {"", "-wal", "-shm"}) {
+    std::error_code absent;
+    std::filesystem::rename(path_ + part, folder_ + "/damaged" + part, absent);
+  }
+  EXPECT_TRUE(open()->load(clocks(1000, 5000))->leases.empty());
 }
 
 TEST_F(LedgerFileTest, AFileOfAnotherKindIsRefusedAndLeftAsItIs) {

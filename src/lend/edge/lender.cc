@@ -56,6 +56,11 @@ Result<std::unique_ptr<Lender>> Lender::start(os::EventLoop& loop, LedgerFile& f
 Result<Ok> Lender::take_over() {
   Result<LoadedLedger> loaded = file_.load(read_clocks());
   SEPTET_TRY(loaded);
+  std::set<LeaseId> ids;
+  for (const Lease& lease : loaded->leases) {
+    ids.insert(lease.id);
+  }
+  ground_.end_unknown(ids);
   Result<PartitionsObserved> partitions = observe_({});
   SEPTET_TRY(partitions);
   std::set<std::int64_t> known;

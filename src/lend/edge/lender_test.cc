@@ -24,6 +24,7 @@ constexpr Duration kPatience = seconds(30);
 // Leases without a machine: processes are numbers that end when asked, unless they are stubborn.
 class FakeGround : public LeaseGround {
  public:
+  void end_unknown(const std::set<LeaseId>& known) override { known_ = known; }
   Result<LeaseSetting> set_up(const Lease& lease,
                               const std::vector<Partition>& partitions) override {
     if (fails_) {
@@ -55,6 +56,7 @@ class FakeGround : public LeaseGround {
 
   bool fails_ = false;
   bool stubborn_ = false;
+  std::set<LeaseId> known_;
   Activity activity_ = Activity::kUnknown;
   std::map<LeaseId, std::vector<int>> processes_;
   std::vector<LeaseId> set_up_;
