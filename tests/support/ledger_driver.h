@@ -109,6 +109,11 @@ class LedgerDriver {
     return wanted;
   }
 
+  static lend::LeaseRequest with_priority(lend::LeaseRequest wanted, lend::Priority priority) {
+    wanted.priority = priority;
+    return wanted;
+  }
+
   lend::LeaseId ask(lend::LeaseRequest wanted) {
     const lend::LeaseId id = ledger_.next_id();
     send(lend::LeaseRequested{id, std::move(wanted)});
