@@ -108,7 +108,7 @@ struct GrpcClient::Http2 {
     for (std::size_t i = 1; i < client.pieces_.size() && copied < room; ++i) {
       std::string_view& piece = client.pieces_[i];
       const std::size_t part = std::min(room - copied, piece.size());
-      std::memcpy(buffer + copied, piece.data(), part);
+      std::copy_n(piece.data(), part, buffer + copied);
       piece.remove_prefix(part);
       copied += part;
     }

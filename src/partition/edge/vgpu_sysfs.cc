@@ -47,7 +47,10 @@ std::optional<unsigned> read_number(const std::string& path) {
 std::map<unsigned, std::string> read_creatable(const std::string& path) {
   std::map<unsigned, std::string> types;
   const Result<std::string> text = os::read_whole_file(path);
-  for (const std::string_view line : split(text.ok() ? *text : std::string(), '\n')) {
+  if (!text.ok()) {
+    return types;
+  }
+  for (const std::string_view line : split(*text, '\n')) {
     const std::size_t colon = line.find(':');
     const auto id = parse_uint(trim(line.substr(0, colon)));
     if (colon != std::string_view::npos && id && *id > 0) {
