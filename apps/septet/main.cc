@@ -14,32 +14,15 @@ namespace {
 
 using AddVerb = void (*)(CLI::App&, const Globals&, Action&);
 
+// In the order of --help.
 constexpr std::array kVerbs = {
-    AddVerb{add_classify},
-    AddVerb{add_report},
-    AddVerb{add_balance},
-    AddVerb{add_advise},
-    AddVerb{add_doctor},
-    AddVerb{add_gpus},
-    AddVerb{add_profiles},
-    AddVerb{add_sim},
-    AddVerb{add_status},
-    AddVerb{add_perf},
-    AddVerb{add_serve},
-    AddVerb{add_plan},
-    AddVerb{add_apply},
-    AddVerb{add_assert},
-    AddVerb{add_export},
-    AddVerb{add_checkpoint},
-    AddVerb{add_reset},
-    AddVerb{add_restore},
-    AddVerb{add_compare},
-    AddVerb{add_env},
-    AddVerb{add_lease},
-    AddVerb{add_lend_daemon},
-    AddVerb{add_queue},
-    AddVerb{add_run},
-    AddVerb{add_version},
+    AddVerb{add_gpus},       AddVerb{add_profiles}, AddVerb{add_status},  AddVerb{add_doctor},
+    AddVerb{add_plan},       AddVerb{add_apply},    AddVerb{add_assert},  AddVerb{add_export},
+    AddVerb{add_checkpoint}, AddVerb{add_reset},    AddVerb{add_restore}, AddVerb{add_sim},
+    AddVerb{add_serve},      AddVerb{add_classify}, AddVerb{add_balance}, AddVerb{add_perf},
+    AddVerb{add_compare},    AddVerb{add_report},   AddVerb{add_advise},  AddVerb{add_run},
+    AddVerb{add_lease},      AddVerb{add_queue},    AddVerb{add_env},     AddVerb{add_lend_daemon},
+    AddVerb{add_completion}, AddVerb{add_version},
 };
 
 void add_globals(CLI::App& app, Globals& globals) {
@@ -51,7 +34,7 @@ void add_globals(CLI::App& app, Globals& globals) {
                                                        {"yaml", OutputFormat::kYaml},
                                                        {"csv", OutputFormat::kCsv}};
   app.add_option("-o,--output", globals.output, "table, json, yaml or csv")
-      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case))
+      ->transform(CLI::CheckedTransformer(formats, CLI::ignore_case).description(""))
       ->type_name("FORMAT");
   app.add_flag("--dry-run", globals.dry_run, "Say what would be done and change nothing");
   app.add_flag("-y,--yes", globals.yes, "Do not ask before a change");

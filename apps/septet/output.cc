@@ -149,8 +149,10 @@ void emit_yaml(YAML::Emitter& out, const Json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     out << YAML::DoubleQuoted << value.get<std::string>();
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
-    out << value.dump();  // numbers, true, false, null read the same in YAML
+    out << value.dump();  // numbers, true and false read the same in YAML
   }
 }
 

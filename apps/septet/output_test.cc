@@ -42,6 +42,13 @@ TEST(Document, PutsTheSchemaFirstInJsonAndYaml) {
   EXPECT_TRUE(yaml.starts_with("schema: \"septet.test/1\"\ngpus:\n  - index: 0\n"));
 }
 
+TEST(Document, WritesAnAbsentValueAsNull) {
+  Document document = two_gpus();
+  document.fields = {{"instance", nullptr}};
+
+  EXPECT_TRUE(render(document, OutputFormat::kYaml).ends_with("instance: ~\n"));
+}
+
 TEST(Document, SaysNoneForAnEmptyTable) {
   Document document = two_gpus();
   document.fields["gpus"] = Json::array();
