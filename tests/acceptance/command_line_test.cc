@@ -1,4 +1,4 @@
-// The shell's own completion, fed with septet's script.
+// The command line itself: wrong words, and completion by the shell.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -28,6 +28,20 @@ TEST(Completion, OffersVerbsFlagsAndTheirWords) {
   EXPECT_EQ(completed("septet gpus -o js"), "[json]");
   EXPECT_THAT(completed("septet gpus --"),
               testing::AllOf(HasSubstr("[--simulate]"), Not(HasSubstr("[--defragment]"))));
+}
+
+TEST(CommandLine, AnUnknownWordNamesTheNearest) {
+  const SimulatedMachine machine("A30");
+
+  const Outcome verb = machine.run(SEPTET_PROGRAM " gpsu");
+  const Outcome flag = machine.run(SEPTET_PROGRAM " apply --explian 1g.6gb");
+  const Outcome nothing = machine.run(SEPTET_PROGRAM " --dry-run");
+
+  EXPECT_EQ(verb.exit_code, 2);
+  EXPECT_THAT(verb.output, HasSubstr("no verb 'gpsu'; did you mean 'gpus'?"));
+  EXPECT_EQ(flag.exit_code, 2);
+  EXPECT_THAT(flag.output, HasSubstr("did you mean '--explain'?"));
+  EXPECT_THAT(nothing.output, HasSubstr("septet --help lists the verbs"));
 }
 
 TEST(Completion, AnUnknownShellIsAUsageError) {
