@@ -100,6 +100,30 @@ std::optional<std::string> nearest_name(std::string_view wrong,
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
+std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
+  std::vector<std::byte> bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  while (text.ends_with('=')) {
+    text.remove_suffix(1);
+  }
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    bits = bits << 6U | static_cast<std::uint32_t>(digit);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      bytes.push_back(static_cast<std::byte>(bits >> static_cast<unsigned>(count) & 0xFFU));
+    }
+  }
+  return bytes;
+}
+
 std::string join_words(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -1,6 +1,7 @@
 // Small text helpers without locale: splitting, trimming, parsing whole numbers, nearest name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ std::optional<double> parse_double(std::string_view text);
 // The candidate with the smallest edit distance, if it is near enough to be a likely typo.
 std::optional<std::string> nearest_name(std::string_view wrong,
                                         const std::vector<std::string>& candidates);
+// The bytes that base64 text stands for (RFC 4648, with or without padding); nothing when a
+// character is none of its digits.
+std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 // "a, b and c".
 std::string join_words(const std::vector<std::string>& words);
 

@@ -33,6 +33,18 @@ TEST(NearestName, FindsTheTypoAndNotTheStranger) {
   EXPECT_FALSE(nearest_name("zebra-crossing", names));
 }
 
+TEST(DecodeBase64, ReadsWithAndWithoutPaddingAndNothingElse) {
+  const auto text = [](std::string_view encoded) {
+    const auto bytes = decode_base64(encoded);
+    return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "?";
+  };
+
+  EXPECT_EQ(text("bW9kZWw="), "model");
+  EXPECT_EQ(text("bW9kZWw"), "model");
+  EXPECT_EQ(text(""), "");
+  EXPECT_EQ(text("bW9k ZWw="), "?");
+}
+
 TEST(JoinWords, ReadsAsEnglish) { EXPECT_EQ(join_words({"a", "b", "c"}), "a, b and c"); }
 
 }  // namespace

@@ -79,6 +79,9 @@ Result<Ok> check_batching(const ModelConfig& config) {
     }
   } else if (config.sequence_batching) {
     preferred = &config.sequence_batching->preferred_batch_sizes;
+    if (config.sequence_batching->preserve_ordering && config.instance_count() > 1) {
+      return bad("preserve_ordering is supported with one instance only");
+    }
   }
   if (preferred != nullptr) {
     for (const int size : *preferred) {

@@ -99,6 +99,7 @@ struct SequenceBatching {
   float minimum_slot_utilization = 0;        // direct
   int max_candidate_sequences = 0;           // oldest
   std::vector<int> preferred_batch_sizes{};  // oldest
+  bool preserve_ordering = false;            // oldest
 };
 
 struct EnsembleStep {
@@ -139,8 +140,7 @@ struct ModelConfig {
   std::string default_model_filename{};
   std::map<std::string, std::string> parameters{};
   std::map<std::string, std::string> metric_tags{};
-  std::map<std::string, std::string> accelerator_parameters{};  // optimization, CPU side
-  std::optional<int> graph_level{};                             // optimization.graph.level
+  std::optional<int> graph_level{};  // optimization.graph.level
   bool response_cache = false;
   bool decoupled = false;
 

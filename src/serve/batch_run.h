@@ -21,7 +21,8 @@ namespace septet::serve {
 struct ModelFacts {
   ModelConfig config{};
   std::string version{};
-  std::map<std::string, Labels> labels{};  // by output name
+  std::map<std::string, Labels> labels{};        // by output name
+  std::map<std::string, Blob> initial_states{};  // by the name of a state's input; absent = zeros
 };
 
 struct BatchMember {

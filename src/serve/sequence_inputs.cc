@@ -79,11 +79,24 @@ std::uint64_t state_bytes(const SequenceState& state) {
   return inference::byte_size(state.datatype, state.dims).value_or(0);
 }
 
+// What the sequence's last request left, else the file's bytes, else zeros.
+void append_state(std::vector<std::byte>& to, const ModelFacts& facts, const SequenceState& state,
+                  const SequenceStates& kept) {
+  for (const SequenceStates* source : {&kept, &facts.initial_states}) {
+    if (const auto found = source->find(state.input_name); found != source->end()) {
+      to.insert(to.end(), found->second.bytes.begin(), found->second.bytes.end());
+      return;
+    }
+  }
+  to.resize(to.size() + state_bytes(state));
+}
+
 }  // namespace
 
-Outcome<Ok> SequenceInputs::add(const ModelConfig& config, std::span<const BatchMember> members,
+Outcome<Ok> SequenceInputs::add(const ModelFacts& facts, std::span<const BatchMember> members,
                                 std::span<SequenceStates* const> states,
                                 std::vector<TensorView>& inputs) {
+  const ModelConfig& config = facts.config;
   memory_.clear();
   memory_.reserve(config.sequence_batching->controls.size() +
                   config.sequence_batching->states.size());
@@ -106,12 +119,7 @@ Outcome<Ok> SequenceInputs::add(const ModelConfig& config, std::span<const Batch
       if (members[i].request->sequence_start) {
         states[i]->erase(state.input_name);
       }
-      const auto kept = states[i]->find(state.input_name);
-      if (kept == states[i]->end()) {
-        bytes.resize(bytes.size() + state_bytes(state));  // states begin as zeros
-      } else {
-        bytes.insert(bytes.end(), kept->second.bytes.begin(), kept->second.bytes.end());
-      }
+      append_state(bytes, facts, state, *states[i]);
     }
     Shape shape = state.dims;
     if (config.max_batch_size > 0) {

@@ -20,7 +20,7 @@ class SequenceInputs {
  public:
   // Appends to inputs. states: one per member, in order. The tensors view into this object until
   // the next call. kInvalidArgument when a correlation id does not fit its input's type.
-  [[nodiscard]] Outcome<Ok> add(const ModelConfig& config, std::span<const BatchMember> members,
+  [[nodiscard]] Outcome<Ok> add(const ModelFacts& facts, std::span<const BatchMember> members,
                                 std::span<SequenceStates* const> states,
                                 std::vector<TensorView>& inputs);
 

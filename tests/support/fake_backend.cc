@@ -51,6 +51,7 @@ class FakeInstance : public ModelInstance {
       outputs.push_back(compute_ == "sum"        ? sum(name, arguments)
                         : compute_ == "sequence" ? sequence(name, arguments)
                         : compute_ == "zeros"    ? zeros(name, arguments)
+                        : compute_ == "total"    ? total(name, arguments)
                         : compute_ == "told"     ? told(name, arguments)
                                                  : copy(name, arguments));
     }
@@ -108,6 +109,19 @@ class FakeInstance : public ModelInstance {
     const TensorView& view = arguments.inputs[at];
     return tensor(name, view,
                   {reinterpret_cast<const char*>(view.bytes.data()), view.bytes.size()});
+  }
+
+  static OutputTensor total(const std::string& name, const RunArguments& arguments) {
+    const TensorView* input = nullptr;
+    std::vector<std::int32_t> sums(arguments.inputs[0].bytes.size() / 4);
+    for (const TensorView& view : arguments.inputs) {
+      const auto values = numbers(view);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        sums[i] += values[i];
+      }
+      input = view.name == "INPUT" ? &view : input;
+    }
+    return tensor(name, *input, bytes_of(sums));
   }
 
   static OutputTensor told(const std::string& name, const RunArguments& arguments) {

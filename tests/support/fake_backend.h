@@ -7,6 +7,7 @@
 //   hold      copy, but runs wait until release() is called
 //   zeros     outputs of the configured shape; free dimensions are 1
 //   told      the request's parameters, "name=value" each     (BYTES)
+//   total     every output is INPUT + STATE                                    (INT32)
 //   sequence  OUTPUT = INPUT + START, plus CORRID where END is set    (INT32)
 // Runs are recorded. Thread-safe.
 #pragma once

@@ -37,10 +37,11 @@ constexpr std::array kRefused = {
     RefusedField{"inference.ModelOptimizationPolicy.ExecutionAccelerators."
                  "gpu_execution_accelerator",
                  "TensorRT is not offered"},
+    RefusedField{"inference.ModelOptimizationPolicy.ExecutionAccelerators."
+                 "cpu_execution_accelerator",
+                 "OpenVINO is not offered; intra_op_thread_count goes into 'parameters'"},
     RefusedField{"inference.ModelSequenceBatching.iterative_sequence",
                  "a backend cannot put a request back into the queue"},
-    RefusedField{"inference.ModelSequenceBatching.InitialState.data_file",
-                 "states begin as zeros here"},
     RefusedField{"inference.ModelTransactionPolicy.decoupled",
                  "no backend here answers a request more than once"},
     RefusedField{"inference.ModelEnsembling.max_inflight_requests",

@@ -131,6 +131,7 @@ SequenceBatching sequences_of(const proto::ModelSequenceBatching& from) {
     to.preferred_batch_sizes.assign(from.oldest().preferred_batch_size().begin(),
                                     from.oldest().preferred_batch_size().end());
     to.max_queue_delay = from_us(from.oldest().max_queue_delay_microseconds());
+    to.preserve_ordering = from.oldest().preserve_ordering();
   } else if (from.has_direct()) {
     to.max_queue_delay = from_us(from.direct().max_queue_delay_microseconds());
     to.minimum_slot_utilization = from.direct().minimum_slot_utilization();
@@ -178,10 +179,6 @@ void take_tensors(const proto::ModelConfig& from, ModelConfig& to) {
 void take_optimization(const proto::ModelOptimizationPolicy& from, ModelConfig& to) {
   if (from.has_graph()) {
     to.graph_level = from.graph().level();
-  }
-  for (const auto& accelerator : from.execution_accelerators().cpu_execution_accelerator()) {
-    to.accelerator_parameters.insert(accelerator.parameters().begin(),
-                                     accelerator.parameters().end());
   }
 }
 

@@ -36,30 +36,6 @@ Error usage(const std::string& where, const std::string& what, std::string hint 
   return make_error(ErrorKind::kUsage, fmt::format("{}: {}", where, what), std::move(hint));
 }
 
-std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
-  std::vector<std::byte> bytes;
-  std::uint32_t bits = 0;
-  int count = 0;
-  while (text.ends_with('=')) {
-    text.remove_suffix(1);
-  }
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) {
-      return std::nullopt;
-    }
-    bits = bits << 6U | static_cast<std::uint32_t>(digit);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      bytes.push_back(static_cast<std::byte>(bits >> static_cast<unsigned>(count) & 0xFFU));
-    }
-  }
-  return bytes;
-}
-
 // The bytes of a JSON array: the v2 codec knows every type's rules, so it is asked to read them.
 Result<std::vector<std::byte>> bytes_of_values(const std::string& where,
                                                const TensorDescription& input, const Shape& shape,

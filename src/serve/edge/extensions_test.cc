@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "inference/edge/proto_json.h"
@@ -137,6 +137,53 @@ TEST_F(EveryExtension, TheRepositoryIsControlledOverGrpcAsOverHttp) {
   EXPECT_EQ(client_->get("/v2/models/simple/ready").status, 200U);
 }
 
+TEST_F(EveryExtension, ALoadMayBringItsOwnFilesOverBoth) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start({.control = InferenceServerOptions::Control::kExplicit});
+  json config = get("/v2/models/copy/config");
+  config["output"][0]["label_filename"] = "names";
+  config["name"] = "brought";
+  proto::RepositoryModelLoadRequest load;
+  load.set_model_name("brought");
+  (*load.mutable_parameters())["config"].set_string_param(config.dump());
+  (*load.mutable_parameters())["file:7/model.bin"].set_bytes_param("anything");
+  (*load.mutable_parameters())["file:names"].set_bytes_param("zero\none\n");
+  proto::RepositoryModelLoadResponse loaded;
+  InferRequest request = ints("brought", "IN", {3, 9}, {2});
+  request.outputs.push_back({.name = "OUT", .binary = true, .classification = 1});
+
+  const grpc::Status status = call(&Stub::RepositoryModelLoad, load, loaded);
+  const std::string over_grpc = status.ok() ? output_of_both(request) : status.error_message();
+  const json brought = {{"parameters",
+                         {{"config", config.dump()},
+                          {"file:8/model.bin", "YW55dGhpbmc="},
+                          {"file:names", "bm9uZQpvdGhlcgo="}}}};
+  const HttpReply reply = client_->post("/v2/repository/models/brought/load", brought.dump());
+
+  EXPECT_THAT(over_grpc, HasSubstr("9:1:one"));
+  EXPECT_EQ(reply.status, 200U) << reply.body;
+  EXPECT_THAT(output_of_both(request), HasSubstr("9:1:other"));
+  EXPECT_EQ(get("/v2/models/brought")["versions"], json::array({"8"}));
+  EXPECT_FALSE(std::filesystem::exists(server_.folder().path() + "/brought"));
+}
+
+TEST_F(EveryExtension, AFileOfALoadStaysInsideItsFolder) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start({.control = InferenceServerOptions::Control::kExplicit});
+  const std::string config = get("/v2/models/copy/config").dump();
+  const auto load = [&](const json& parameters) {
+    return client_->post("/v2/repository/models/copy/load", json{{"parameters", parameters}}.dump())
+        .body;
+  };
+
+  EXPECT_THAT(load({{"config", config}, {"file:../../x", "eA=="}}), HasSubstr("leaves the folder"));
+  EXPECT_THAT(load({{"config", config}, {"file:/x", "eA=="}}), HasSubstr("leaves the folder"));
+  EXPECT_THAT(load({{"config", config}, {"file:x", "eA=="}}), HasSubstr("lies in a version"));
+  EXPECT_THAT(load({{"config", config}, {"file:1/x", "!"}}), HasSubstr("base64"));
+  EXPECT_THAT(load({{"file:1/x", "eA=="}}), HasSubstr("need the parameter 'config'"));
+  EXPECT_EQ(output_of_both(ints("copy", "IN", {1}, {1}))[0], 1);
+}
+
 TEST_F(EveryExtension, PriorityAndTimeoutAreTakenByBoth) {
   server_.add_copy("copy", "TYPE_INT32",
                    "max_batch_size: 4 dynamic_batching { priority_levels: 2 "
@@ -260,98 +307,6 @@ TEST_F(EveryExtension, SettingsChangedOverGrpcAreReadOverHttp) {
   EXPECT_EQ(over_http["log_format"], "ISO8601");
   EXPECT_FALSE(logged.settings().at("log_info").bool_param());
   EXPECT_THAT(trace.settings().at("trace_level").value(), ElementsAre("OFF"));
-}
-
-// The body as gzip or zlib (which HTTP calls deflate) has it.
-std::string compressed(std::string_view text, int window_bits) {
-  z_stream stream{};
-  CHECK(::deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-  std::string out(::deflateBound(&stream, text.size()) + 32, '\0');
-  std::string in(text);
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  CHECK(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return out;
-}
-
-std::string decompressed(std::string_view text) {
-  constexpr int kEitherKind = 15 + 32;
-  z_stream stream{};
-  CHECK(::inflateInit2(&stream, kEitherKind) == Z_OK);
-  std::string in(text);
-  std::string out(1 << 20, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  CHECK(::inflate(&stream, Z_FINISH) == Z_STREAM_END);
-  out.resize(stream.total_out);
-  ::inflateEnd(&stream);
-  return out;
-}
-
-TEST_F(EveryExtension, BodiesMayBeCompressedBothWays) {
-  server_.add_copy("copy", "TYPE_INT32");
-  start();
-  const InferRequest request = ints("copy", "IN", std::vector<std::int32_t>(1000, 7), {1000});
-  const inference::V2Message message = write_request(request);
-  const std::string body = message.json + std::string(message.binary[0].text());
-  constexpr int kGzip = 15 + 16;
-  constexpr int kZlib = 15;
-  for (const auto& [name, bits] : {std::pair("gzip", kGzip), std::pair("deflate", kZlib)}) {
-    HttpReply reply =
-        client_->post("/v2/models/copy/infer", compressed(body, bits),
-                      fmt::format("Content-Encoding: {0}\r\nAccept-Encoding: {0}\r\n{1}: {2}\r\n",
-                                  name, inference::kJsonLengthHeader, message.json.size()));
-
-    ASSERT_EQ(reply.status, 200U) << name << reply.body;
-    EXPECT_EQ(reply.fields.at("content-encoding"), name);
-    EXPECT_LT(reply.body.size(), 1000U);
-    reply.body = decompressed(reply.body);
-    const auto response = read_reply(reply);
-    ASSERT_TRUE(response.ok()) << response.error().message;
-    EXPECT_EQ(response->outputs[0].data.text(), request.inputs[0].data.text());
-  }
-  EXPECT_EQ(infer_over_http(request).fields.count("content-encoding"), 0U);
-}
-
-TEST_F(EveryExtension, ADamagedUnknownOrSwellingEncodingIsRefused) {
-  server_.add_copy("copy", "TYPE_INT32");
-  start();
-  const auto post = [&](const std::string& body, const std::string& encoding) {
-    return client_->post("/v2/models/copy/infer", body, "Content-Encoding: " + encoding + "\r\n");
-  };
-  constexpr int kGzip = 15 + 16;
-  const std::string good = compressed("{\"inputs\":[]}", kGzip);
-
-  EXPECT_EQ(post(good, "br").status, 415U);
-  EXPECT_EQ(post("not gzip", "gzip").status, 400U);
-  EXPECT_EQ(post(good.substr(0, good.size() - 6), "gzip").status, 400U);
-  // 96 MiB of blanks in a few KiB; the server takes bodies of 64 MiB.
-  const HttpReply bomb = post(compressed(std::string(96 << 20, ' '), kGzip), "gzip");
-  EXPECT_EQ(bomb.status, 400U);
-  EXPECT_THAT(bomb.body, HasSubstr("over the limit"));
-  EXPECT_EQ(output_of_both(ints("copy", "IN", {1}, {1}))[0], 1);
-}
-
-TEST_F(EveryExtension, GrpcMessagesMayBeCompressed) {
-  server_.add_copy("copy", "TYPE_INT32");
-  start();
-  proto::ModelInferRequest message;
-  inference::to_message(ints("copy", "IN", std::vector<std::int32_t>(1000, 7), {1000}), message);
-  for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
-    grpc::ClientContext context;
-    context.set_compression_algorithm(algorithm);
-    proto::ModelInferResponse response;
-
-    ASSERT_TRUE(stub_->ModelInfer(&context, message, &response).ok());
-
-    EXPECT_EQ(response.raw_output_contents(0), message.raw_input_contents(0));
-  }
 }
 
 }  // namespace

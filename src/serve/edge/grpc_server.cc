@@ -177,9 +177,11 @@ class Service : public proto::GRPCInferenceService::CallbackService {
     for (const auto& [name, value] : request->parameters()) {
       if (name == "config") {
         override.config_json = value.string_param();
+      } else if (name.starts_with(kFilePrefix)) {
+        override.files[name.substr(kFilePrefix.size())] = value.bytes_param();
       } else if (refused.ok()) {
-        refused = to_grpc(inference::unsupported(
-            fmt::format("unsupported load parameter '{}'; only 'config'", name)));
+        refused = to_grpc(inference::invalid_argument(fmt::format(
+            "unsupported load parameter '{}'; 'config' and 'file:VERSION/NAME' are known", name)));
       }
     }
     if (!refused.ok()) {

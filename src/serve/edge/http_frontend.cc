@@ -85,6 +85,18 @@ void write_tensors(JsonWriter& json, const ModelConfig& config,
   json.end_array();
 }
 
+bool take_load_parameter(const std::string& name, std::string value, LoadOverride& override) {
+  if (name == "config") {
+    override.config_json = std::move(value);
+    return true;
+  }
+  const auto bytes = name.starts_with(kFilePrefix) ? decode_base64(value) : std::nullopt;
+  if (bytes) {
+    override.files[name.substr(kFilePrefix.size())] = inference::Blob{*bytes, nullptr}.text();
+  }
+  return bytes.has_value();
+}
+
 std::string_view text_of(const HttpExchange& exchange) {
   return inference::Blob{exchange.body(), nullptr}.text();
 }
@@ -336,13 +348,13 @@ void HttpFrontend::repository_load(const Exchange& exchange, const V2Path& path)
       return;
     }
     for (const auto& [name, value] : parameters.items()) {
-      if (name != "config" || !value.is_string()) {
-        respond_error(
-            *exchange, 400,
-            fmt::format("unsupported load parameter '{}'; only 'config' as a string", name));
+      if (!value.is_string() || !take_load_parameter(name, value.get<std::string>(), override)) {
+        respond_error(*exchange, 400,
+                      fmt::format("unsupported load parameter '{}'; 'config' takes JSON as a "
+                                  "string, 'file:VERSION/NAME' base64",
+                                  name));
         return;
       }
-      override.config_json = value.get<std::string>();
     }
   }
   server_.load(path.model, std::move(override),

@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 // Far above any real file of its kind; a guard against a repository that points at a device.
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kMaxStateBytes = std::uint64_t{1} << 30;
 
 std::vector<std::int64_t> list_versions(const fs::path& folder) {
   std::vector<std::int64_t> versions;
@@ -60,7 +61,11 @@ Result<ModelFiles> find_model(const std::string& repository, const std::string& 
     return make_error(ErrorKind::kNotFound,
                       fmt::format("model repository {} has no model '{}'", repository, name));
   }
-  return ModelFiles{name, folder.string(), list_versions(folder)};
+  return files_of_folder(name, folder.string());
+}
+
+ModelFiles files_of_folder(const std::string& name, const std::string& folder) {
+  return ModelFiles{name, folder, list_versions(folder)};
 }
 
 std::string folder_signature(const ModelFiles& files) {
@@ -106,6 +111,8 @@ Result<inference::ConfigDocument> read_config(const ModelFiles& files) {
   return inference::ConfigDocument::from_text(*text, path, files.name);
 }
 
+namespace {
+
 Result<std::map<std::string, Labels>> read_labels(const ModelFiles& files,
                                                   const inference::ModelConfig& config) {
   std::map<std::string, Labels> labels;
@@ -126,6 +133,53 @@ Result<std::map<std::string, Labels>> read_labels(const ModelFiles& files,
     labels[output.name] = parse_labels(*text);
   }
   return labels;
+}
+
+Result<inference::Blob> read_initial_state(const ModelFiles& files,
+                                           const inference::SequenceState& state) {
+  const std::string what = fmt::format("the initial state of '{}'", state.input_name);
+  if (!is_safe_path(state.initial_file)) {
+    return make_error(ErrorKind::kUsage, fmt::format("{}: '{}' leaves the initial_state folder",
+                                                     what, state.initial_file));
+  }
+  auto bytes =
+      read_whole_file(files.folder + "/initial_state/" + state.initial_file, kMaxStateBytes);
+  if (!bytes.ok()) {
+    return make_error(bytes.error().kind, fmt::format("{}: {}", what, bytes.error().message));
+  }
+  const auto wanted = inference::byte_size(state.datatype, state.dims);
+  if (!wanted || bytes->size() != *wanted) {
+    return make_error(
+        ErrorKind::kUsage,
+        fmt::format("{}: '{}' has {} bytes, which is not what {} {} holds", what,
+                    state.initial_file, bytes->size(), inference::wire_name(state.datatype),
+                    inference::shape_text(state.dims)));
+  }
+  return inference::own_text(std::move(*bytes));
+}
+
+}  // namespace
+
+Result<SideFiles> read_side_files(const ModelFiles& files, const inference::ModelConfig& config) {
+  SideFiles side;
+  auto labels = read_labels(files, config);
+  if (!labels.ok()) {
+    return labels.error();
+  }
+  side.labels = std::move(*labels);
+  if (!config.sequence_batching) {
+    return side;
+  }
+  for (const inference::SequenceState& state : config.sequence_batching->states) {
+    if (!state.initial_file.empty()) {
+      auto read = read_initial_state(files, state);
+      if (!read.ok()) {
+        return read.error();
+      }
+      side.initial_states[state.input_name] = std::move(*read);
+    }
+  }
+  return side;
 }
 
 }  // namespace septet::serve

@@ -236,8 +236,8 @@ Outcome<std::vector<OutputTensor>> ModelScheduler::run_instance(
   if (gathered.ok() && sequences_) {
     states = states_of(jobs);
     add_state_outputs(facts_.config, wanted);
-    gathered = scratch.sequence_inputs.add(facts_.config, members, states,
-                                           scratch.inputs.tensors_to_extend());
+    gathered =
+        scratch.sequence_inputs.add(facts_, members, states, scratch.inputs.tensors_to_extend());
   }
   times.infer_start = os::now();
   if (!gathered.ok()) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "serve/edge/ensemble.h"
+#include "serve/edge/override_folder.h"
 #include "serve/edge/warm_up.h"
 #include "serve/model_versions.h"
 
@@ -31,9 +32,9 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
   }
   SEPTET_TRY(document.complete((*model)->signature()));
   const ModelConfig config = document.words();
-  auto labels = read_labels(files, config);
-  if (!labels.ok()) {
-    return labels.error();
+  auto side = read_side_files(files, config);
+  if (!side.ok()) {
+    return side.error();
   }
   std::vector<std::unique_ptr<ModelInstance>> instances;
   for (int i = 0; i < config.instance_count(); ++i) {
@@ -44,7 +45,7 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
     SEPTET_TRY(warm_up(files, config, **instance));
     instances.push_back(std::move(*instance));
   }
-  return std::make_shared<ServedModel>(std::move(document), version, std::move(*labels),
+  return std::make_shared<ServedModel>(std::move(document), version, std::move(*side),
                                        std::move(*model), std::move(instances));
 }
 
@@ -121,11 +122,11 @@ Result<ModelHandle> ModelStore::load_version(const ModelFiles& files, std::int64
   const ModelConfig words = document->words();
   if (words.is_ensemble()) {
     SEPTET_TRY(check_ensemble(words));
-    auto labels = read_labels(files, words);
-    if (!labels.ok()) {
-      return labels.error();
+    auto side = read_side_files(files, words);
+    if (!side.ok()) {
+      return side.error();
     }
-    return std::make_shared<ServedModel>(std::move(*document), version, std::move(*labels), nullptr,
+    return std::make_shared<ServedModel>(std::move(*document), version, std::move(*side), nullptr,
                                          std::vector<std::unique_ptr<ModelInstance>>());
   }
   if (options_.instances) {
@@ -170,7 +171,12 @@ Result<std::map<std::int64_t, ModelHandle>> ModelStore::load_versions(
 }
 
 Result<Ok> ModelStore::load(const std::string& name, const LoadOverride& override) {
-  auto files = find_files(name);
+  OverrideFolder folder;
+  if (!override.files.empty() && !override.config_json) {
+    return in_model(
+        name, make_error(ErrorKind::kUsage, "'file:' parameters need the parameter 'config'"));
+  }
+  auto files = override.files.empty() ? find_files(name) : folder.write(name, override.files);
   if (!files.ok()) {
     return in_model(name, files.error());
   }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "serve/edge/model_files.h"
@@ -31,9 +32,13 @@ struct StoreOptions {
   std::optional<int> instances{};  // of each model
 };
 
-// Replaces what the repository says, for one load.
+// What stands before a path among the parameters of a load call.
+inline constexpr std::string_view kFilePrefix = "file:";
+
+// Replaces what the repository says, for one load. With files, they alone are the model's folder.
 struct LoadOverride {
   std::optional<std::string> config_json{};
+  std::map<std::string, std::string> files{};  // bytes by path below the model's folder
 };
 
 class ModelStore {

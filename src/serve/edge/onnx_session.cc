@@ -113,12 +113,10 @@ ModelSignature signature_of(Ort::Session& session) {
 
 // A number among the configuration's parameters, or what the server's options say.
 int parameter_or(const ModelConfig& config, const std::string& name, int otherwise) {
-  for (const auto* set : {&config.parameters, &config.accelerator_parameters}) {
-    if (const auto found = set->find(name); found != set->end()) {
-      return static_cast<int>(parse_int(found->second).value_or(otherwise));
-    }
-  }
-  return otherwise;
+  const auto found = config.parameters.find(name);
+  return found == config.parameters.end()
+             ? otherwise
+             : static_cast<int>(parse_int(found->second).value_or(otherwise));
 }
 
 Ort::SessionOptions session_options(const ModelConfig& config, int intra_op_threads) {

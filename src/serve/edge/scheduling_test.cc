@@ -1,4 +1,5 @@
 // Sequences, ensembles, warm-up, cache, versions and polling, through the whole server.
+#include <fmt/printf.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -83,6 +84,50 @@ TEST_F(SchedulingTest, SequencesMustStartAndBeNamed) {
               HasSubstr("must specify a non-zero or non-empty correlation ID"));
   EXPECT_EQ(first_value(in_sequence(client, 7, 1, true, true)), 9);
   EXPECT_EQ(in_sequence(client, 7, 1, false, false).status, 400U);
+}
+
+// One request after the other adds to the sequence's total; the first adds to what the file holds.
+constexpr const char* kTotalConfig = R"(
+backend: "fake" max_batch_size: 4
+input { name: "INPUT" data_type: TYPE_INT32 dims: 1 }
+output { name: "OUTPUT" data_type: TYPE_INT32 dims: 1 }
+parameters { key: "compute" value { string_value: "total" } }
+sequence_batching { max_sequence_idle_microseconds: 60000000
+  state { input_name: "STATE" output_name: "STATE_OUT" data_type: TYPE_INT32 dims: 1
+          initial_state { name: "begin" data_type: TYPE_INT32 dims: 1 %s } } })";
+
+TEST_F(SchedulingTest, AStateGoesFromOneRequestOfItsSequenceToTheNext) {
+  server_.folder().write("seq/config.pbtxt", fmt::sprintf(kTotalConfig, "zero_data: true"));
+  server_.folder().write("seq/1/model.bin", "");
+  server_.start();
+  HttpClient client = server_.connect();
+
+  EXPECT_EQ(first_value(in_sequence(client, 1, 5, true, false)), 5);
+  EXPECT_EQ(first_value(in_sequence(client, 2, 100, true, false)), 100);
+  EXPECT_EQ(first_value(in_sequence(client, 1, 6, false, true)), 11);
+  EXPECT_EQ(first_value(in_sequence(client, 2, 1, false, true)), 101);
+  EXPECT_EQ(first_value(in_sequence(client, 1, 7, true, true)), 7);
+}
+
+TEST_F(SchedulingTest, AStateMayBeginAsAFileOfItsSize) {
+  const std::string config = fmt::sprintf(kTotalConfig, "data_file: \"forty\"");
+  server_.folder().write("seq/config.pbtxt", config);
+  server_.folder().write("seq/1/model.bin", "");
+  server_.folder().write("seq/initial_state/forty", std::string("\50\0\0\0", 4));
+  server_.folder().write("short/config.pbtxt", config);
+  server_.folder().write("short/1/model.bin", "");
+  server_.folder().write("short/initial_state/forty", "123");
+  server_.folder().write("away/config.pbtxt",
+                         fmt::sprintf(kTotalConfig, "data_file: \"../1/model.bin\""));
+  server_.folder().write("away/1/model.bin", "");
+  server_.start();
+  HttpClient client = server_.connect();
+
+  EXPECT_EQ(first_value(in_sequence(client, 1, 2, true, false)), 42);
+  EXPECT_EQ(first_value(in_sequence(client, 1, 2, false, true)), 44);
+  const std::string index = client.post("/v2/repository/index", "").body;
+  EXPECT_THAT(index, HasSubstr("'forty' has 3 bytes, which is not what INT32 [1] holds"));
+  EXPECT_THAT(index, HasSubstr("'../1/model.bin' leaves the initial_state folder"));
 }
 
 TEST_F(SchedulingTest, AnEnsembleRunsItsStepsAndCountsThem) {

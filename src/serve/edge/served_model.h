@@ -9,6 +9,7 @@
 
 #include "inference/edge/config_document.h"
 #include "serve/backend.h"
+#include "serve/edge/model_files.h"
 #include "serve/edge/model_scheduler.h"
 
 namespace septet::serve {
@@ -16,8 +17,8 @@ namespace septet::serve {
 class ServedModel {
  public:
   // document is complete.
-  ServedModel(inference::ConfigDocument document, std::int64_t version,
-              std::map<std::string, Labels> labels, std::unique_ptr<BackendModel> backend_model,
+  ServedModel(inference::ConfigDocument document, std::int64_t version, SideFiles side,
+              std::unique_ptr<BackendModel> backend_model,
               std::vector<std::unique_ptr<ModelInstance>> instances);
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
