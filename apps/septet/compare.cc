@@ -8,12 +8,14 @@
 
 #include <ctime>
 #include <filesystem>
+#include <map>
 
 #include "agent/edge/experiment.h"
 #include "agent/edge/isolation_run.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "compare_progress.h"
+#include "compare_repository.h"
 #include "gpu/edge/open_driver.h"
 #include "os/durable_file.h"
 #include "os/guardian.h"
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 
 struct CompareWords {
   std::vector<std::string> techniques;
+  std::vector<std::string> profiles;
   std::string replicas;
   std::string concurrency;
   std::string model = "densenet_onnx";
@@ -53,38 +56,6 @@ struct Scale {
 };
 constexpr Scale kQuick = {"1,2,4,7", "1,2,4,8,16", milliseconds(1700), 3, milliseconds(700)};
 constexpr Scale kThorough = {"1:7", "1,2,4,7,10,14,20,28,40,56,80,100", seconds(3), 8, seconds(2)};
-
-Result<std::string> find_repository(const CompareWords& words) {
-  if (!words.repository.empty()) {
-    return words.repository;
-  }
-  const fs::path beside = fs::path(os::own_program_path()).parent_path() / "../../../models";
-  for (const fs::path& candidate : {fs::path("models"), beside}) {
-    if (fs::is_directory(candidate)) {
-      return fs::weakly_canonical(candidate).string();
-    }
-  }
-  return make_error(ErrorKind::kNotFound, "there is no model repository here",
-                    "name one with --model-repository; scripts/setup makes one in models/");
-}
-
-Result<Ok> check_model(const std::string& repository, const std::string& model) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(repository, error)) {
-    if (entry.is_directory()) {
-      names.push_back(entry.path().filename().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  if (error || std::find(names.begin(), names.end(), model) == names.end()) {
-    return make_error(ErrorKind::kNotFound,
-                      fmt::format("there is no model '{}' in {}", model, repository),
-                      names.empty() ? "scripts/setup makes a model repository"
-                                    : "there are " + join_words(names));
-  }
-  return Ok{};
-}
 
 std::string default_out() {
   return fmt::format("septet-compare-{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
@@ -114,7 +85,7 @@ class Compare {
   // In the order that matters: the guardian and the driver, which sets the environment, come before
   // the first thread.
   Result<Ok> prepare() {
-    Result<std::string> repository = find_repository(words_);
+    Result<std::string> repository = find_repository(words_.repository);
     if (!repository.ok()) {
       return repository.error();
     }
@@ -144,19 +115,26 @@ class Compare {
 
   Result<Ok> plan_request() {
     const bool isolation = words_.isolation;
-    const std::string replicas = !words_.replicas.empty() ? words_.replicas
-                                 : isolation              ? "7"
-                                                          : scale_.replicas;
+    const bool profiles = !words_.profiles.empty();
+    const std::string replicas = !words_.replicas.empty() || profiles ? words_.replicas
+                                 : isolation                          ? "7"
+                                                                      : scale_.replicas;
     const std::string concurrency =
         words_.concurrency.empty() ? scale_.concurrency : words_.concurrency;
-    auto parsed_replicas = agent::parse_numbers(replicas, "--replicas");
+    auto parsed_replicas = replicas.empty() ? std::vector<int>{}  // as many as fit
+                                            : agent::parse_numbers(replicas, "--replicas");
     auto parsed_concurrency = agent::parse_numbers(concurrency, "--concurrency");
     if (!parsed_replicas.ok() || !parsed_concurrency.ok()) {
       return parsed_replicas.ok() ? parsed_concurrency.error() : parsed_replicas.error();
     }
-    request_ = {.techniques = words_.techniques,
+    std::vector<std::string> techniques = words_.techniques;
+    if (profiles && techniques.empty()) {
+      techniques = {"mig"};
+    }
+    request_ = {.techniques = std::move(techniques),
                 .replicas = *std::move(parsed_replicas),
                 .concurrency = *std::move(parsed_concurrency),
+                .profiles = words_.profiles,
                 .undivided_at_most_only = words_.quick};
     window_ = scale_.window;
     if (!words_.window.empty()) {
@@ -221,6 +199,9 @@ class Compare {
     agent::ExperimentDevice device = agent::experiment_device(*state, simulated_);
     device.limited = !simulated_ || cgroups_.has_value();
     profile_ = device.smallest_profile;
+    for (const auto& [name, room] : device.profiles) {
+      instances_[name] = static_cast<int>(room);
+    }
     auto plan = agent::plan_experiment(request_, device);
     if (!plan.ok()) {
       return plan.error();
@@ -245,6 +226,7 @@ class Compare {
                        .gpu = gpu_name_,
                        .simulated = simulated_,
                        .limited = !simulated_ || cgroups_.has_value()};
+    options.report.instances = instances_;
     options.report.command = os::own_command_line();
     options.report.measured_at =
         fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
@@ -348,7 +330,8 @@ class Compare {
   std::string out_;
   agent::DeploymentOptions deployment_;
   std::string gpu_name_;
-  std::string profile_;  // of partitions
+  std::string profile_;                   // of partitions
+  std::map<std::string, int> instances_;  // that fill the GPU, of each profile
   bool simulated_ = false;
 
   std::optional<os::CgroupMounts> cgroups_;
@@ -365,6 +348,10 @@ void add_compare(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand(
       "compare", "Measure what partitioning buys: techniques x replicas x concurrency");
   verb->add_option("--techniques", words->techniques, "mig, time-slicing, streams")
+      ->delimiter(',')
+      ->type_name("LIST");
+  verb->add_option("--profiles", words->profiles,
+                   "Partition sizes to compare, each filling the GPU: 1g.5gb,2g.10gb,3g.20gb")
       ->delimiter(',')
       ->type_name("LIST");
   verb->add_option("--replicas", words->replicas, "7, 1,2,4,7 or 1:7")->type_name("NUMBERS");

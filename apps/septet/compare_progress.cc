@@ -21,6 +21,7 @@ CompareProgress::~CompareProgress() {
 void CompareProgress::tell(const agent::ExperimentProgress& progress) {
   const std::string configuration =
       measure::configuration_name({.technique = agent::to_string(progress.configuration.sharing),
+                                   .profile = progress.configuration.profile,
                                    .replicas = progress.configuration.replicas});
   if (progress.error != nullptr) {
     say(fmt::format("septet: {} is passed over: {}", configuration, progress.error->text()));

@@ -86,6 +86,7 @@ Result<std::vector<Sharing>> choose(const ExperimentRequest& request,
 }
 
 void add_simulation_notes(const std::vector<Sharing>& sharings, const ExperimentDevice& device,
+                          const std::vector<std::string>& profiles,
                           std::vector<std::string>& notes) {
   if (!device.simulated) {
     return;
@@ -102,7 +103,7 @@ void add_simulation_notes(const std::vector<Sharing>& sharings, const Experiment
         notes.push_back(fmt::format(
             "Simulated: mig. Each replica runs in a control group with the share of the machine's "
             "processors and memory that a {} slice has of the GPU.",
-            device.smallest_profile));
+            profiles.empty() ? device.smallest_profile : join_words(profiles)));
         break;
       case Sharing::kTimeSlicing:
         notes.emplace_back(
@@ -141,7 +142,8 @@ const char* to_string(Sharing sharing) {
 }
 
 std::string PlannedConfiguration::name() const {
-  return fmt::format("{}-{}", to_string(sharing), replicas);
+  return profile.empty() ? fmt::format("{}-{}", to_string(sharing), replicas)
+                         : fmt::format("{}-{}-{}", to_string(sharing), profile, replicas);
 }
 
 ExperimentDevice experiment_device(const gpu::GpuState& state, bool simulated) {
@@ -152,12 +154,59 @@ ExperimentDevice experiment_device(const gpu::GpuState& state, bool simulated) {
     device.most_partitions = smallest->max_instances;
     device.smallest_profile = smallest->name;
   }
+  for (const gpu::GpuInstanceProfile& profile : state.profiles) {
+    device.profiles.emplace_back(profile.name, profile.max_instances);
+  }
   return device;
 }
 
+namespace {
+
+// Partitions of one profile: so many at once as was asked for, or as fit.
+void plan_partitions(const std::string& profile, unsigned room, const ExperimentRequest& request,
+                     ExperimentPlan& plan) {
+  const std::vector<int> full = {static_cast<int>(room)};
+  for (const int replicas : request.replicas.empty() ? full : request.replicas) {
+    if (replicas > static_cast<int>(room)) {
+      plan.notes.push_back(fmt::format(
+          "Left out: mig with {} replicas, because the GPU has room for {} {} partitions.",
+          replicas, room, profile));
+    } else {
+      plan.configurations.push_back(
+          {Sharing::kMig, replicas, request.profiles.empty() ? std::string() : profile});
+    }
+  }
+}
+
+Result<Ok> plan_profiles(const ExperimentRequest& request, const ExperimentDevice& device,
+                         ExperimentPlan& plan) {
+  if (request.profiles.empty()) {
+    plan_partitions(device.smallest_profile, device.most_partitions, request, plan);
+  }
+  for (const std::string& word : request.profiles) {
+    const auto known = std::find_if(device.profiles.begin(), device.profiles.end(),
+                                    [&](const auto& profile) { return profile.first == word; });
+    if (known == device.profiles.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, room] : device.profiles) {
+        names.push_back(name);
+      }
+      return make_error(ErrorKind::kUsage, fmt::format("this GPU has no profile '{}'", word),
+                        names.empty() ? "it cannot be partitioned"
+                                      : fmt::format("there are {}", join_words(names)));
+    }
+    plan_partitions(known->first, known->second, request, plan);
+  }
+  return Ok{};
+}
+
+}  // namespace
+
 Result<ExperimentPlan> plan_experiment(const ExperimentRequest& request,
                                        const ExperimentDevice& device) {
-  SEPTET_TRY(check_numbers(request.replicas, "replicas", kMostReplicas));
+  if (!request.replicas.empty() || request.profiles.empty()) {
+    SEPTET_TRY(check_numbers(request.replicas, "replicas", kMostReplicas));
+  }
   SEPTET_TRY(check_numbers(request.concurrency, "concurrency", kMostConcurrency));
   ExperimentPlan plan;
   plan.concurrency = request.concurrency;
@@ -165,15 +214,15 @@ Result<ExperimentPlan> plan_experiment(const ExperimentRequest& request,
   if (!sharings.ok()) {
     return sharings.error();
   }
+  const std::vector<int> room = {static_cast<int>(device.most_partitions)};
   for (const Sharing sharing : *sharings) {
-    for (const int replicas : request.replicas) {
-      if (sharing == Sharing::kMig && replicas > static_cast<int>(device.most_partitions)) {
-        plan.notes.push_back(
-            fmt::format("Left out: mig with {} replicas, because the GPU has room for {} {} "
-                        "partitions.",
-                        replicas, device.most_partitions, device.smallest_profile));
-      } else if (sharing == Sharing::kMig || !request.undivided_at_most_only ||
-                 replicas == request.replicas.back()) {
+    if (sharing == Sharing::kMig) {
+      SEPTET_TRY(plan_profiles(request, device, plan));
+      continue;
+    }
+    const std::vector<int>& wanted = request.replicas.empty() ? room : request.replicas;
+    for (const int replicas : wanted) {
+      if (!request.undivided_at_most_only || replicas == wanted.back()) {
         plan.configurations.push_back({sharing, replicas});
       }
     }
@@ -181,7 +230,7 @@ Result<ExperimentPlan> plan_experiment(const ExperimentRequest& request,
   if (plan.configurations.empty()) {
     return make_error(ErrorKind::kPrecondition, "nothing is left to measure: " + plan.notes.back());
   }
-  add_simulation_notes(*sharings, device, plan.notes);
+  add_simulation_notes(*sharings, device, request.profiles, plan.notes);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -31,6 +32,8 @@ struct ExperimentDevice {
   bool supports_mig = false;
   unsigned most_partitions = 0;    // of the smallest profile
   std::string smallest_profile{};  // "1g.5gb"
+  // How many partitions of each profile fit.
+  std::vector<std::pair<std::string, unsigned>> profiles{};
 };
 
 // Of a GPU as the driver describes it.
@@ -38,8 +41,9 @@ ExperimentDevice experiment_device(const gpu::GpuState& state, bool simulated);
 
 struct ExperimentRequest {
   std::vector<std::string> techniques{};  // as typed; empty = all that can run
-  std::vector<int> replicas{};
+  std::vector<int> replicas{};            // empty: as many as there is room for
   std::vector<int> concurrency{};
+  std::vector<std::string> profiles{};  // of partitions, compared; empty = the smallest one
   // Measure undivided techniques with the most replicas only, as the guide does.
   bool undivided_at_most_only = false;
 };
@@ -47,8 +51,9 @@ struct ExperimentRequest {
 struct PlannedConfiguration {
   Sharing sharing = Sharing::kMig;
   int replicas = 1;
+  std::string profile{};  // of the partitions; empty = the smallest one
 
-  // "mig-7": folder of its perf.csv.
+  // "mig-7", "mig-2g.10gb-3": folder of its perf.csv.
   std::string name() const;
   bool operator==(const PlannedConfiguration&) const = default;
 };

@@ -12,8 +12,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 ExperimentDevice a100() {
-  return {
-      .simulated = true, .supports_mig = true, .most_partitions = 7, .smallest_profile = "1g.5gb"};
+  return {.simulated = true,
+          .supports_mig = true,
+          .most_partitions = 7,
+          .smallest_profile = "1g.5gb",
+          .profiles = {{"1g.5gb", 7}, {"2g.10gb", 3}, {"3g.20gb", 2}}};
 }
 
 std::vector<std::string> names(const ExperimentPlan& plan) {
@@ -47,6 +50,36 @@ TEST(ExperimentPlan, MeasuresUndividedTechniquesAtTheMostReplicasOnlyWhenAsked) 
 
   ASSERT_TRUE(plan.ok());
   EXPECT_THAT(names(*plan), ElementsAre("mig-1", "mig-2", "mig-7", "time-slicing-7", "streams-7"));
+}
+
+TEST(ExperimentPlan, ProfilesAreComparedWithTheGpuFullOfEach) {
+  const auto plan = plan_experiment(
+      {.techniques = {"mig"}, .concurrency = {1}, .profiles = {"1g.5gb", "3g.20gb"}}, a100());
+
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  EXPECT_THAT(names(*plan), ElementsAre("mig-1g.5gb-7", "mig-3g.20gb-2"));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("1g.5gb and 3g.20gb")));
+}
+
+TEST(ExperimentPlan, ReplicasThatAProfileHasNoRoomForAreLeftOut) {
+  const auto plan = plan_experiment({.techniques = {"mig"},
+                                     .replicas = {1, 3},
+                                     .concurrency = {1},
+                                     .profiles = {"2g.10gb", "3g.20gb"}},
+                                    a100());
+
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(names(*plan), ElementsAre("mig-2g.10gb-1", "mig-2g.10gb-3", "mig-3g.20gb-1"));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("room for 2 3g.20gb partitions")));
+}
+
+TEST(ExperimentPlan, AnUnknownProfileIsAnErrorThatNamesThoseThereAre) {
+  const auto plan =
+      plan_experiment({.techniques = {"mig"}, .concurrency = {1}, .profiles = {"9g.90gb"}}, a100());
+
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(plan.error().text(), HasSubstr("2g.10gb"));
 }
 
 TEST(ExperimentPlan, SaysWhatIsSimulatedAndOnlyThen) {

@@ -72,6 +72,22 @@ TEST_F(CompareTest, MeasuresEveryCellAndWritesEveryFile) {
   EXPECT_THAT(left_by(pid), IsEmpty());
 }
 
+TEST_F(CompareTest, PartitionSizesAreComparedWithTheGpuFullOfEach) {
+  SeptetRun run =
+      compare({"--profiles", "2g.10gb,3g.20gb", "--concurrency", "1,4", "--window", "100ms"});
+
+  const auto status = run.wait(kPatience);
+
+  ASSERT_TRUE(status.has_value() && status->success()) << run.output();
+  std::vector<std::string> measured;
+  for (const measure::ResultRow& row : rows()) {
+    measured.push_back(std::to_string(row.context.replicas) + " " + row.context.profile);
+  }
+  EXPECT_THAT(measured, ::testing::ElementsAre("3 2g.10gb", "3 2g.10gb", "2 3g.20gb", "2 3g.20gb"));
+  EXPECT_THAT(read_text(out_ + "/report.html"), HasSubstr("Which partition size"));
+  EXPECT_THAT(run.output(), HasSubstr("inferences/s a GPU"));
+}
+
 TEST_F(CompareTest, AnInterruptKeepsWhatWasMeasuredAndLeavesNothingBehind) {
   SeptetRun run = compare(
       {"--techniques", "mig", "--replicas", "2", "--concurrency", "1:200", "--window", "50ms"});

@@ -23,6 +23,15 @@ const gpu::GpuInstanceProfile* profile_of(const gpu::GpuState& state, gpu::Profi
   return nullptr;
 }
 
+const gpu::GpuInstanceProfile* profile_named(const gpu::GpuState& state, const std::string& name) {
+  for (const gpu::GpuInstanceProfile& profile : state.profiles) {
+    if (profile.name == name) {
+      return &profile;
+    }
+  }
+  return nullptr;
+}
+
 os::CgroupLimits limits_of(const SliceShare& share) {
   return {.cpus = share.cpus, .period = share.period, .memory_bytes = share.memory_bytes};
 }
@@ -52,10 +61,14 @@ Result<Ok> Deployment::lay_out(gpu::GpuDriver& driver) {
       return partition::apply_layout(driver, options_.gpu,
                                      {.mode = gpu::MigMode::kDisabled, .instances = {}}, apply);
     }
-    const gpu::GpuInstanceProfile* profile = smallest_profile(*before);
+    const gpu::GpuInstanceProfile* profile = configuration_.profile.empty()
+                                                 ? smallest_profile(*before)
+                                                 : profile_named(*before, configuration_.profile);
     if (profile == nullptr) {
-      return make_error(ErrorKind::kPrecondition, fmt::format("GPU {} ({}) cannot be partitioned",
-                                                              options_.gpu, before->name));
+      return make_error(
+          ErrorKind::kPrecondition,
+          fmt::format("GPU {} ({}) cannot be partitioned{}", options_.gpu, before->name,
+                      configuration_.profile.empty() ? "" : " into " + configuration_.profile));
     }
     partition::Want want;
     want.items.push_back({.profile = {.text = profile->name, .id = profile->id},

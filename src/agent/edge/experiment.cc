@@ -129,6 +129,8 @@ class Experiment {
     context.replicas = configuration.replicas;
     if (configuration.sharing != Sharing::kMig) {
       context.profile.clear();
+    } else if (!configuration.profile.empty()) {
+      context.profile = configuration.profile;
     }
     outcome_.report.rows.push_back(measure::result_row(context, level));
     return results_.append(measure::results_line(outcome_.report.rows.back()));
