@@ -1,6 +1,7 @@
-// simulated_v2_server [zero | deterministic MS | exponential MS] [REPLICAS [SEED]]
+// simulated_v2_server [zero | deterministic MS | exponential MS] [REPLICAS [SEED [SPIN_US]]]
 //
-// A v2 server with known service times, for benchmarks of clients. Prints its address and serves the
+// A v2 server with known service times, for benchmarks of clients: it spins SPIN_US (0) before the end
+// of each, so that it ends on time. Prints its address and serves the
 // model "simulated" until its standard input ends.
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ using septet::Prng;
 int usage() {
   fmt::print(stderr,
              "usage: simulated_v2_server [zero | deterministic MS | exponential MS] [REPLICAS "
-             "[SEED]]\n");
+             "[SEED [SPIN_US]]]\n");
   return 2;
 }
 
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   };
   behaviour.replicas = static_cast<int>(number(next, 1));
   behaviour.seed = number(next + 1, 1);
+  behaviour.spin = septet::microseconds(static_cast<std::int64_t>(number(next + 2, 0)));
   if (behaviour.replicas < 1) {
     return usage();
   }

@@ -69,7 +69,7 @@ class SimulatedServer::Impl final : public os::EventLoop::Watcher {
   Instant end_of(Instant start, Duration service) const;
   void complete_due();
   void answer(const Job& job);
-  std::string describe(std::string_view path) const;
+  std::string describe(std::string_view wanted) const;
 
   Prng prng_;
   Instant start_;
@@ -164,8 +164,12 @@ void SimulatedServer::Impl::forget(Connection& connection) {
   loop_.post([this, id] { connections_.erase(id); });
 }
 
-std::string SimulatedServer::Impl::describe(std::string_view path) const {
+std::string SimulatedServer::Impl::describe(std::string_view wanted) const {
   const std::string model = fmt::format("/v2/models/{}", kModel);
+  std::string path(wanted);
+  if (constexpr std::string_view kVersion = "/versions/1"; path.find(kVersion) == model.size()) {
+    path.erase(model.size(), kVersion.size());
+  }
   if (path == "/v2") {
     return fmt::format(
         R"({{"name":"simulated","version":"1","extensions":["binary_tensor_data"{}]}})",
@@ -246,7 +250,7 @@ void SimulatedServer::Impl::begin_service(Instant start) {
     }
   }
   if (!running_.empty()) {
-    timer_.call_at(running_.top().when);
+    timer_.call_at(running_.top().when - behaviour_.spin);
   }
 }
 
@@ -262,8 +266,9 @@ Instant SimulatedServer::Impl::end_of(Instant start, Duration service) const {
 }
 
 void SimulatedServer::Impl::complete_due() {
-  const Instant now = os::now();
-  while (!running_.empty() && running_.top().when <= now) {
+  while (!running_.empty() && running_.top().when <= os::now() + behaviour_.spin) {
+    while (os::now() < running_.top().when) {
+    }
     const Completion done = running_.top();
     running_.pop();
     answer(done.job);
@@ -271,7 +276,7 @@ void SimulatedServer::Impl::complete_due() {
     begin_service(done.when);
   }
   if (!running_.empty()) {
-    timer_.call_at(running_.top().when);
+    timer_.call_at(running_.top().when - behaviour_.spin);
   }
 }
 

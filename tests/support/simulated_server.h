@@ -45,6 +45,9 @@ struct ServerBehaviour {
   // Every period, nothing is served for so long; zero = never.
   Duration stall_period{};
   Duration stall_length{};
+  // For exact service times: the thread spins so long before a service ends, because a wake-up from
+  // sleep comes late. For benchmarks on machines that have processors to spare.
+  Duration spin{};
 
   bool has_statistics = true;
   bool model_exists = true;
