@@ -18,6 +18,7 @@
 #include "os/durable_file.h"
 #include "os/interrupt.h"
 #include "output.h"
+#include "perf_words.h"
 #include "verb.h"
 
 namespace septet::app {
@@ -25,108 +26,6 @@ namespace {
 
 constexpr std::uint16_t kHttpPort = 8000;
 constexpr std::uint16_t kGrpcPort = 8001;
-
-// What is about the output and not about the measurement.
-struct PerfOutput {
-  std::string csv_file;
-  bool verbose_csv = false;
-  int verbose = 0;
-};
-
-struct PerfWords {
-  measure::PerfArguments arguments;
-  PerfOutput output;
-  std::uint64_t seed = 1;
-  std::uint64_t output_shared_memory_bytes = 102'400;
-  unsigned max_threads = 0;
-};
-
-void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
-  verb.add_option("-m,--model-name", words.model, "Model to measure")->required();
-  verb.add_option("-x,--model-version", words.version, "Version of the model");
-  verb.add_option("-u,--url", words.urls, "Server: HOST:PORT or unix:/path; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("URL");
-  verb.add_option("-i,--protocol", words.protocol, "http or grpc")->capture_default_str();
-  verb.add_option("-H", words.headers, "NAME:VALUE, a header for every request; may be repeated")
-      ->allow_extra_args(false);
-  verb.add_option("--concurrency-range", words.concurrency_range,
-                  "START[:END[:STEP]] requests in flight; END 0 grows until -l is exceeded");
-  verb.add_option("--request-rate-range", words.request_rate_range,
-                  "START[:END[:STEP]] requests per second, whatever the server does");
-  verb.add_option("--request-distribution", words.request_distribution, "constant or poisson")
-      ->capture_default_str();
-  verb.add_option("--request-intervals", words.request_intervals,
-                  "File of gaps between requests in microseconds, one a line");
-  verb.add_option("--request-trace", words.request_trace,
-                  "File of arrival times (Azure's LLM traces, .gz too), replayed once");
-  verb.add_option("--trace-speed", words.trace_speed, "Replay so many times faster")
-      ->capture_default_str();
-  verb.add_flag("--binary-search", words.binary_search,
-                "Search the range for the highest level within -l");
-  verb.add_option("-l,--latency-threshold", words.latency_threshold_ms, "Milliseconds; 0 = none");
-  verb.add_flag("-a,--async", words.async, "As perf_analyzer's; the load is the same here");
-  verb.add_flag("--sync", words.sync, "As perf_analyzer's; the load is the same here");
-  verb.add_flag("--streaming", words.streaming, "gRPC streams");
-}
-
-void add_measuring_options(CLI::App& verb, PerfWords& words) {
-  measure::PerfArguments& arguments = words.arguments;
-  verb.add_option("-p,--measurement-interval", arguments.measurement_interval_ms,
-                  "Length of a window in milliseconds (5000)");
-  verb.add_option("--measurement-mode", arguments.measurement_mode, "time_windows or count_windows")
-      ->capture_default_str();
-  verb.add_option("--measurement-request-count", arguments.measurement_request_count,
-                  "Requests in a count window (50)");
-  verb.add_option("-s,--stability-percentage", arguments.stability_percentage,
-                  "How much three windows may differ (10)");
-  verb.add_option("-r,--max-trials", arguments.max_trials, "Windows at most for a level (10)");
-  verb.add_flag("--adaptive", arguments.adaptive,
-                "Short windows until 95% confidence within -s percent (5); the default unless an "
-                "option about windows is given");
-  verb.add_flag("--no-adaptive", arguments.no_adaptive, "perf_analyzer's three windows");
-  verb.add_option("--percentile", arguments.percentile,
-                  "Judge by this latency percentile; -1 = by the average")
-      ->capture_default_str();
-  verb.add_option("-b,--batch-size", arguments.batch_size, "Batch size")->capture_default_str();
-  verb.add_option("--input-data", arguments.input_data,
-                  "random, zero, a directory, or JSON files (repeated)")
-      ->allow_extra_args(false);
-  verb.add_option("--shape", arguments.shapes, "NAME:1,2,3 for an input with variable dimensions")
-      ->allow_extra_args(false);
-  verb.add_option("--string-length", arguments.string_length, "Length of made-up strings")
-      ->capture_default_str();
-  verb.add_option("--string-data", arguments.string_data, "Content of every string");
-  verb.add_option("--seed", words.seed, "Seed of random data and Poisson schedules")
-      ->capture_default_str();
-}
-
-void add_sequence_options(CLI::App& verb, PerfWords& words) {
-  measure::PerfArguments& arguments = words.arguments;
-  verb.add_option("--shared-memory", arguments.shared_memory, "none or system")
-      ->capture_default_str();
-  verb.add_option("--output-shared-memory-size", words.output_shared_memory_bytes,
-                  "Bytes for an output without a fixed size")
-      ->capture_default_str();
-  verb.add_option("--num-of-sequences", arguments.live_sequences,
-                  "Sequences alive at a request rate")
-      ->capture_default_str();
-  verb.add_option("--sequence-length", arguments.sequence_length, "Requests of a sequence")
-      ->capture_default_str();
-  verb.add_option("--sequence-length-variation", arguments.sequence_length_variation, "Percent")
-      ->capture_default_str();
-  verb.add_option("--sequence-id-range", arguments.sequence_id_range, "START[:END]");
-  verb.add_option("--max-threads", words.max_threads,
-                  "As perf_analyzer's; one thread carries the load here");
-}
-
-void add_output_options(CLI::App& verb, PerfOutput& output) {
-  verb.add_option("-f", output.csv_file,
-                  "CSV file; everything that was measured goes to FILE.jsonl beside it")
-      ->type_name("FILE");
-  verb.add_flag("--verbose-csv", output.verbose_csv, "More columns in the CSV file");
-  verb.add_flag("-v,--verbose", output.verbose, "Show every window");
-}
 
 Result<measure::Target> target_of(const measure::PerfArguments& arguments,
                                   const measure::PerfPlan& plan) {
@@ -173,6 +72,7 @@ measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const
   options.seed = words.seed;
   options.intervals = std::move(gaps);
   options.input_files = plan.input_files;
+  options.grpc_compression = plan.grpc_compression;
   options.shared_memory = plan.shared_memory;
   options.output_shared_memory_bytes = words.output_shared_memory_bytes;
   options.live_sequences = words.arguments.live_sequences;
@@ -280,6 +180,9 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   if (!interrupt.ok()) {
     return fail(interrupt.error(), format);
   }
+  if (const Result<Ok> offered = check_refused_words(words); !offered.ok()) {
+    return fail(offered.error(), format);
+  }
   Result<measure::PerfPlan> plan = measure::plan_of(words.arguments);
   if (!plan.ok()) {
     return fail(plan.error(), format);
@@ -301,6 +204,7 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   if (!generator.ok()) {
     return fail(generator.error(), format);
   }
+  plan->note_model((*generator)->description().model);
   PerfRun run(*plan, words, **generator);
   if (const Result<Ok> done = run.run(words.output.csv_file, (*interrupt)->requested());
       !done.ok()) {
@@ -315,10 +219,7 @@ void add_perf(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand(
       "perf", "Measure throughput and latency of a model, as perf_analyzer does");
   auto words = std::make_shared<PerfWords>();
-  add_load_options(*verb, words->arguments);
-  add_measuring_options(*verb, *words);
-  add_sequence_options(*verb, *words);
-  add_output_options(*verb, words->output);
+  add_perf_words(*verb, *words);
   verb->callback([words, &globals, &action] {
     action = [words, &globals] { return run_perf(*words, globals.output); };
   });

@@ -24,6 +24,7 @@ struct InputOptions {
   std::size_t string_length = 128;                          // of each element of a BYTES input
   std::string string_data;                                  // non-empty: every BYTES element
   std::uint64_t seed = 1;
+  inference::Parameters parameters;  // of every request, for the model's backend
 };
 
 // The requests of a load: streams of steps. A sequence model plays each stream as one sequence; for

@@ -35,9 +35,10 @@ struct MeasurementRules {
   std::optional<std::uint64_t> requests_per_window;  // set: count windows
   double stability_percent = 10;                     // of throughput and of the judged latency
   int max_windows = 10;
-  std::optional<int> percentile;  // judge this latency percentile instead of the mean
-  Duration latency_limit{};       // 0 = none; above it a sweep ends
-  Duration warm_up{};             // load before the first window that is not counted
+  std::optional<int> percentile;       // judge this latency percentile instead of the mean
+  Duration latency_limit{};            // 0 = none; above it a sweep ends
+  Duration warm_up{};                  // load before the first window that is not counted
+  std::uint64_t warm_up_requests = 0;  // and so many answers before it
   Duration request_timeout = seconds(60);
   // Set: adaptive windows. A level ends as soon as the 95 % confidence intervals (batch means, a
   // window is a batch) of throughput and of the judged latency are within this percentage of their

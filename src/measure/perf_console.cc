@@ -24,7 +24,7 @@ std::string level_value(const Level& level) {
 
 std::string load_lines(const PerfPlan& plan) {
   std::string text;
-  if (plan.mode != LoadMode::kIntervals && plan.end != 1) {
+  if (plan.mode != LoadMode::kIntervals && !plan.start_only && plan.end != 1) {
     text += fmt::format("  Latency limit: {} msec\n", plan.rules.latency_limit / milliseconds(1));
     // A range that ends at 0 has no limit of its own.
     const double limit = std::max(plan.begin, plan.end);

@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "measure/load_schedule.h"
+#include "measure/perf_input_options.h"
+#include "measure/perf_old_options.h"
 
 namespace septet::measure {
 
@@ -13,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t kDefaultRequestCount = 50;
 constexpr int kReplayWindows = 10;
+constexpr Duration kLongestCount =
+    seconds(600);  // a tenth of the time that --request-count may take
 
 Error usage(std::string message, std::string hint = {}) {
   return make_error(ErrorKind::kUsage, std::move(message), std::move(hint));
@@ -22,6 +26,7 @@ struct Range {
   double begin = 1;
   double end = 1;
   double step = 1;
+  bool start_only = false;
 };
 
 // "START", "START:END" or "START:END:STEP".
@@ -43,7 +48,8 @@ Result<Range> parse_range(std::string_view option, const std::string& text, bool
   }
   Range range;
   range.begin = numbers[0];
-  range.end = numbers.size() > 1 ? numbers[1] : range.begin;
+  range.start_only = numbers.size() == 1;
+  range.end = range.start_only ? range.begin : numbers[1];
   range.step = numbers.size() > 2 ? numbers[2] : 1;
   if (range.begin <= 0 || range.step <= 0) {
     return wrong;
@@ -80,6 +86,7 @@ Result<Ok> read_load(const PerfArguments& arguments, PerfPlan& plan) {
   plan.begin = range->begin;
   plan.end = range->end;
   plan.step = range->step;
+  plan.start_only = range->start_only;
   return Ok{};
 }
 
@@ -108,6 +115,22 @@ Result<Ok> read_search(const PerfArguments& arguments, PerfPlan& plan) {
   return Ok{};
 }
 
+Result<Ok> read_compression(const PerfArguments& arguments, PerfPlan& plan) {
+  const std::string word = to_lower(arguments.grpc_compression);
+  if (word == "none") {
+    return Ok{};
+  }
+  if (word != "gzip" && word != "deflate") {
+    return usage(fmt::format("--grpc-compression-algorithm '{}' is neither none, gzip nor deflate",
+                             arguments.grpc_compression));
+  }
+  if (!plan.grpc) {
+    return usage("--grpc-compression-algorithm needs the gRPC protocol", "add -i grpc");
+  }
+  plan.grpc_compression = word == "gzip" ? MessageCompression::kGzip : MessageCompression::kDeflate;
+  return Ok{};
+}
+
 Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
   const std::string protocol = to_lower(arguments.protocol);
   if (protocol != "http" && protocol != "grpc") {
@@ -126,12 +149,14 @@ Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
   plan.call_mode = arguments.streaming ? CallMode::kStreaming
                    : arguments.async   ? CallMode::kAsync
                                        : CallMode::kSync;
+  plan.call_mode_said = arguments.streaming || arguments.async || arguments.sync;
   if (arguments.request_distribution == "poisson") {
     plan.distribution = RequestDistribution::kPoisson;
   } else if (arguments.request_distribution != "constant") {
     return usage(fmt::format("request distribution '{}' is neither constant nor poisson",
                              arguments.request_distribution));
   }
+  SEPTET_TRY(read_compression(arguments, plan));
   for (const std::string& header : arguments.headers) {
     const std::size_t colon = header.find(':');
     if (colon == std::string::npos || colon == 0 ||
@@ -148,8 +173,20 @@ Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
 bool wants_adaptive(const PerfArguments& arguments) {
   const bool window_words = arguments.measurement_interval_ms || arguments.stability_percentage ||
                             arguments.max_trials || arguments.measurement_request_count ||
+                            arguments.request_count > 0 ||
                             arguments.measurement_mode != "time_windows";
   return arguments.adaptive || (!window_words && !arguments.no_adaptive);
+}
+
+// A number of requests instead of a time.
+void read_counts(const PerfArguments& arguments, PerfPlan& plan) {
+  plan.rules.warm_up_requests = arguments.warm_up_request_count;
+  if (arguments.request_count > 0) {
+    plan.rules.requests_per_window = arguments.request_count;
+    plan.rules.fixed_windows = 1;
+    plan.rules.window = kLongestCount;
+    plan.rules.confidence_percent.reset();
+  }
 }
 
 Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
@@ -180,6 +217,7 @@ Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
     return usage(fmt::format("measurement mode '{}' is neither time_windows nor count_windows",
                              arguments.measurement_mode));
   }
+  read_counts(arguments, plan);
   if (arguments.percentile != -1) {
     if (arguments.percentile < 1 || arguments.percentile > 99) {
       return usage(fmt::format("--percentile {} is not within 1 to 99", arguments.percentile),
@@ -193,73 +231,6 @@ Result<Ok> read_rules(const PerfArguments& arguments, PerfPlan& plan) {
   if (plan.rules.stability_percent <= 0 || plan.rules.max_windows < 1) {
     return usage("--stability-percentage and --max-trials must be above 0");
   }
-  return Ok{};
-}
-
-Result<Ok> read_shape(const std::string& text, InputOptions& input) {
-  // The last colon: input names may hold one.
-  const std::size_t colon = text.rfind(':');
-  const Error wrong =
-      usage(fmt::format("--shape '{}' is not NAME:1,2,3 with whole numbers above 0", text));
-  if (colon == std::string::npos || colon == 0) {
-    return wrong;
-  }
-  std::vector<std::int64_t> shape;
-  for (const std::string_view piece : split(std::string_view(text).substr(colon + 1), ',')) {
-    const std::optional<std::int64_t> size = parse_int(piece);
-    if (!size || *size < 1) {
-      return wrong;
-    }
-    shape.push_back(*size);
-  }
-  input.shapes[text.substr(0, colon)] = std::move(shape);
-  return Ok{};
-}
-
-Result<Ok> read_sequences(const PerfArguments& arguments, PerfPlan& plan) {
-  if (arguments.live_sequences == 0 || arguments.sequence_length == 0 ||
-      arguments.sequence_length_variation < 0 || arguments.sequence_length_variation > 100) {
-    return usage(
-        "--num-of-sequences and --sequence-length must be above 0, and the variation of the "
-        "length within 0 to 100 percent");
-  }
-  if (!arguments.sequence_id_range) {
-    return Ok{};
-  }
-  const std::vector<std::string_view> ends = split(*arguments.sequence_id_range, ':');
-  const std::optional<std::uint64_t> first = parse_uint(ends.front());
-  const std::optional<std::uint64_t> last = ends.size() > 1 ? parse_uint(ends.back()) : UINT64_MAX;
-  if (ends.size() > 2 || !first || !last || *first == 0 || *last < *first) {
-    return usage(fmt::format("--sequence-id-range '{}' is not START:END with whole numbers above 0",
-                             *arguments.sequence_id_range));
-  }
-  plan.first_sequence_id = *first;
-  plan.last_sequence_id = *last;
-  return Ok{};
-}
-
-Result<Ok> read_input(const PerfArguments& arguments, PerfPlan& plan) {
-  if (arguments.batch_size < 1) {
-    return usage(fmt::format("batch size {} is below 1", arguments.batch_size));
-  }
-  plan.input.batch_size = arguments.batch_size;
-  plan.input.string_length = arguments.string_length;
-  plan.input.string_data = arguments.string_data;
-  for (const std::string& word : arguments.input_data) {
-    if (word == "random" || word == "zero") {
-      plan.input.kind = word == "zero" ? InputKind::kZero : InputKind::kRandom;
-    } else {
-      plan.input_files.push_back(word);
-    }
-  }
-  for (const std::string& shape : arguments.shapes) {
-    SEPTET_TRY(read_shape(shape, plan.input));
-  }
-  if (arguments.shared_memory != "none" && arguments.shared_memory != "system") {
-    return usage(fmt::format("--shared-memory '{}' is not offered", arguments.shared_memory),
-                 "use none or system; the load generator holds no GPU memory");
-  }
-  plan.shared_memory = arguments.shared_memory == "system";
   return Ok{};
 }
 
@@ -280,12 +251,23 @@ void PerfPlan::use_intervals(const std::vector<Duration>& gaps) {
   }
 }
 
+void PerfPlan::note_model(const ModelDescription& model) {
+  if (model.is_sequence_model && !call_mode_said) {
+    call_mode = CallMode::kAsync;
+  }
+}
+
 LevelSweep PerfPlan::sweep() const {
   return binary_search ? LevelSweep::binary(mode, begin, end, step)
                        : LevelSweep::linear(mode, begin, end, step);
 }
 
-Result<PerfPlan> plan_of(const PerfArguments& arguments) {
+Result<PerfPlan> plan_of(const PerfArguments& words) {
+  const Result<PerfArguments> todays = in_todays_words(words);
+  if (!todays.ok()) {
+    return todays.error();
+  }
+  const PerfArguments& arguments = *todays;
   PerfPlan plan;
   if (arguments.model.empty()) {
     return usage("no model was named", "add -m MODEL");

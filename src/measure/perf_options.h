@@ -14,6 +14,7 @@
 #include "measure/infer_input.h"
 #include "measure/level_sweep.h"
 #include "measure/measurement_rules.h"
+#include "measure/message_compression.h"
 
 namespace septet::measure {
 
@@ -25,7 +26,9 @@ struct PerfArguments {
   std::string version;
   std::vector<std::string> urls;
   std::string protocol = "http";
-  std::vector<std::string> headers;  // "NAME:VALUE"
+  std::vector<std::string> headers;             // "NAME:VALUE"
+  std::string grpc_compression = "none";        // none, gzip or deflate
+  std::vector<std::string> request_parameters;  // "NAME:VALUE:TYPE"
 
   std::optional<std::string> concurrency_range;   // START[:END[:STEP]]
   std::optional<std::string> request_rate_range;  // START[:END[:STEP]]
@@ -33,6 +36,9 @@ struct PerfArguments {
   std::optional<std::string> request_trace;       // a file
   double trace_speed = 1;
   std::string request_distribution = "constant";
+  std::optional<std::uint64_t> old_concurrency;      // -t
+  std::optional<std::uint64_t> old_max_concurrency;  // -c, with -d
+  bool dynamic_concurrency = false;                  // -d
   bool binary_search = false;
   std::uint64_t latency_threshold_ms = 0;
   bool async = false;
@@ -42,6 +48,8 @@ struct PerfArguments {
   std::optional<std::uint64_t> measurement_interval_ms;
   std::string measurement_mode = "time_windows";
   std::optional<std::uint64_t> measurement_request_count;
+  std::uint64_t request_count = 0;          // so many requests, one window; 0 = by the rules
+  std::uint64_t warm_up_request_count = 0;  // before the first window of a level
   std::optional<double> stability_percentage;
   std::optional<int> max_trials;
   int percentile = -1;
@@ -50,6 +58,8 @@ struct PerfArguments {
 
   int batch_size = 1;
   std::vector<std::string> input_data;  // random, zero, a directory, or JSON files
+  bool zero_input = false;              // -z
+  std::string data_directory;           // an old word
   std::vector<std::string> shapes;      // NAME:1,2,3
   std::uint64_t string_length = 128;
   std::string string_data;
@@ -66,9 +76,12 @@ struct PerfPlan {
   double begin = 1;
   double end = 1;  // 0 = until the latency limit is exceeded
   double step = 1;
+  bool start_only = false;  // the range named no END
   bool binary_search = false;
   CallMode call_mode = CallMode::kSync;
+  bool call_mode_said = false;
   bool grpc = false;
+  MessageCompression grpc_compression = MessageCompression::kNone;
   RequestDistribution distribution = RequestDistribution::kConstant;
   std::optional<std::string> intervals_file;
   std::optional<std::string> trace_file;
@@ -84,6 +97,8 @@ struct PerfPlan {
   // The gaps of an open loop with given gaps become the plan's one level. A trace is replayed once,
   // in ten windows that all count.
   void use_intervals(const std::vector<Duration>& gaps);
+  // Sequence models are called asynchronously unless --sync was said.
+  void note_model(const ModelDescription& model);
   LevelSweep sweep() const;
 };
 

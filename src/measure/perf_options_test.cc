@@ -106,6 +106,56 @@ TEST(PerfOptions, ATraceIsReplayedOnceAndAllOfItCounts) {
   EXPECT_NEAR(plan.begin, 0.03, 1e-12);
 }
 
+TEST(PerfOptions, ARequestCountIsOneWindowOfSoManyRequests) {
+  PerfArguments arguments = model();
+  arguments.request_count = 500;
+  arguments.warm_up_request_count = 10;
+
+  const PerfPlan plan = *plan_of(arguments);
+
+  EXPECT_EQ(plan.rules.requests_per_window, 500U);
+  EXPECT_EQ(plan.rules.fixed_windows, 1);
+  EXPECT_EQ(plan.rules.warm_up_requests, 10U);
+  EXPECT_FALSE(plan.rules.confidence_percent.has_value());
+}
+
+TEST(PerfOptions, RequestParametersHaveTypes) {
+  PerfArguments arguments = model();
+  arguments.request_parameters = {"n:-3:int", "u:7:uint", "x:0.5:double", "b:true:BOOL",
+                                  "s:a:b:string"};
+
+  const auto parameters = plan_of(arguments)->input.parameters;
+
+  EXPECT_EQ(std::get<std::int64_t>(parameters.at("n")), -3);
+  EXPECT_EQ(std::get<std::uint64_t>(parameters.at("u")), 7U);
+  EXPECT_EQ(std::get<double>(parameters.at("x")), 0.5);
+  EXPECT_TRUE(std::get<bool>(parameters.at("b")));
+  EXPECT_EQ(std::get<std::string>(parameters.at("s")), "a:b");
+}
+
+TEST(PerfOptions, SequenceModelsAreCalledAsynchronouslyUnlessSaidOtherwise) {
+  ModelDescription sequences;
+  sequences.is_sequence_model = true;
+  PerfArguments arguments = model();
+
+  PerfPlan plan = *plan_of(arguments);
+  plan.note_model(sequences);
+  EXPECT_EQ(plan.call_mode, CallMode::kAsync);
+
+  arguments.sync = true;
+  plan = *plan_of(arguments);
+  plan.note_model(sequences);
+  EXPECT_EQ(plan.call_mode, CallMode::kSync);
+}
+
+TEST(PerfOptions, GrpcMessagesMayBeCompressed) {
+  PerfArguments arguments = model();
+  arguments.protocol = "grpc";
+  arguments.grpc_compression = "gzip";
+
+  EXPECT_EQ(plan_of(arguments)->grpc_compression, MessageCompression::kGzip);
+}
+
 TEST(PerfOptions, SequenceIdsMayBeLimited) {
   PerfArguments arguments = model();
   arguments.sequence_id_range = "100:199";
@@ -150,6 +200,12 @@ INSTANTIATE_TEST_SUITE_P(
                   a.request_intervals = "f";
                 },
                 "only one of"},
+        Refused{"old_and_new_load",
+                [](A& a) {
+                  a.old_concurrency = 4;
+                  a.request_rate_range = "10";
+                },
+                "old words"},
         Refused{"range_of_words", [](A& a) { a.concurrency_range = "a:b"; }, "not a range"},
         Refused{"range_of_four", [](A& a) { a.concurrency_range = "1:2:3:4"; }, "not a range"},
         Refused{"fractional_concurrency", [](A& a) { a.concurrency_range = "1.5"; }, "whole"},
@@ -204,6 +260,17 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"shape_without_name", [](A& a) { a.shapes = {"1,2"}; }, "NAME:1,2,3"},
         Refused{"shape_of_words", [](A& a) { a.shapes = {"IN:a"}; }, "NAME:1,2,3"},
         Refused{"shape_of_zero", [](A& a) { a.shapes = {"IN:0"}; }, "NAME:1,2,3"},
+        Refused{"compression_over_http", [](A& a) { a.grpc_compression = "gzip"; }, "-i grpc"},
+        Refused{"compression",
+                [](A& a) {
+                  a.protocol = "grpc";
+                  a.grpc_compression = "brotli";
+                },
+                "deflate"},
+        Refused{"parameter_without_type", [](A& a) { a.request_parameters = {"a:b"}; },
+                "NAME:VALUE:TYPE"},
+        Refused{"parameter_of_another_type", [](A& a) { a.request_parameters = {"a:b:int"}; },
+                "NAME:VALUE:TYPE"},
         Refused{"header_without_colon", [](A& a) { a.headers = {"x"}; }, "NAME:VALUE"},
         Refused{"header_with_line_end", [](A& a) { a.headers = {"x:a\r\nb:c"}; }, "NAME:VALUE"}),
     [](const auto& test) { return std::string(test.param.name); });

@@ -6,44 +6,14 @@
 #include <optional>
 #include <thread>
 
-#include "base/text.h"
-#include "integration/septet_run.h"
+#include "integration/perf_fixture.h"
 #include "support/simulated_server.h"
 
 namespace septet {
 namespace {
 
+using test::PerfTest;
 using testing::HasSubstr;
-
-class PerfTest : public testing::Test {
- protected:
-  test::SeptetRun start(std::vector<std::string> words) {
-    words.insert(words.begin(), {"perf", "-m", "simulated"});
-    return test::SeptetRun(folder_, "perf" + std::to_string(++runs_), words);
-  }
-  // Runs to the end; the exit code. What it printed is in output_.
-  int run(std::vector<std::string> words) {
-    test::SeptetRun program = start(std::move(words));
-    const std::optional<os::ExitStatus> status = program.wait(seconds(120));
-    output_ = program.output();
-    EXPECT_TRUE(status.has_value());
-    return status ? status->code : -1;
-  }
-
-  std::string file(const std::string& name) const { return folder_ / name; }
-  std::vector<std::string> lines(const std::string& name) const {
-    std::vector<std::string> result;
-    const std::string text = test::read_text(file(name));
-    for (const std::string_view line : split(trim(text), '\n')) {
-      result.emplace_back(line);
-    }
-    return result;
-  }
-
-  test::TestFolder folder_;
-  int runs_ = 0;
-  std::string output_;
-};
 
 TEST_F(PerfTest, ASweepWritesPerfAnalyzersFileInOrderOfLevel) {
   const test::SimulatedServer server({});

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -19,7 +18,6 @@ namespace septet::measure {
 
 namespace {
 
-constexpr std::size_t kPrefixBytes = 5;
 constexpr std::int32_t kWindowBytes = 16 * 1024 * 1024;
 constexpr std::size_t kReadBytes = 64 * 1024;
 constexpr std::size_t kKeptBytes = 64 * 1024 * 1024;
@@ -30,20 +28,6 @@ nghttp2_nv field(std::string_view name, std::string_view value) {
     return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
   };
   return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
-}
-
-// The text of a ModelStreamInferResponse's error_message, field 1, which stands first; nothing when
-// the message has none. The text may be cut short.
-std::optional<std::string_view> stream_error(std::string_view message) {
-  constexpr char kErrorTag = 0x0A;  // field 1, length-delimited
-  if (message.size() < 2 || message[0] != kErrorTag) {
-    return std::nullopt;
-  }
-  std::size_t at = 1;
-  while (at < message.size() && (static_cast<std::uint8_t>(message[at]) & 0x80U) != 0) {
-    ++at;  // the length, of which the end is not needed
-  }
-  return message.substr(std::min(at + 1, message.size()));
 }
 
 }  // namespace
@@ -86,7 +70,7 @@ struct GrpcClient::Http2 {
   }
   static int on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/, std::int32_t /*stream*/,
                      const std::uint8_t* data, std::size_t length, void* user) {
-    static_cast<Http2*>(user)->client.take_message_bytes(
+    static_cast<Http2*>(user)->client.message_.take(
         std::string_view(reinterpret_cast<const char*>(data), length));
     return 0;
   }
@@ -145,6 +129,14 @@ GrpcClient::~GrpcClient() { close(); }
 
 bool GrpcClient::busy() const { return in_exchange_; }
 
+// Of an answer's message. A stream's errors come as messages, so their beginning is always kept.
+std::size_t GrpcClient::kept_bytes() const {
+  if (body_use_ == BodyUse::kKeep) {
+    return kKeptBytes;
+  }
+  return style_ == CallStyle::kStream ? kKeptErrorBytes : 0;
+}
+
 void GrpcClient::close() {
   if (fd_.valid()) {
     loop_.unwatch(fd_.get());
@@ -166,10 +158,7 @@ void GrpcClient::send(const Pieces& pieces) {
   grpc_status_.clear();
   grpc_message_.clear();
   http_status_.clear();
-  prefix_.clear();
-  message_.clear();
-  message_left_ = 0;
-  message_done_ = false;
+  message_.start(kept_bytes());
   stream_done_ = false;
   // Stream numbers run out after a billion calls, and a server may have said goodbye.
   const bool usable =
@@ -334,35 +323,9 @@ void GrpcClient::read_bytes() {
   }
   if (stream_done_) {
     stream_ended(http2_->close_error);
-  } else if (style_ == CallStyle::kStream && message_done_) {
+  } else if (style_ == CallStyle::kStream && message_.done()) {
     grpc_status_ = "0";
     finish();
-  }
-}
-
-void GrpcClient::take_message_bytes(std::string_view bytes) {
-  while (!bytes.empty() && !message_done_) {
-    if (prefix_.size() < kPrefixBytes) {
-      const std::size_t part = std::min(kPrefixBytes - prefix_.size(), bytes.size());
-      prefix_ += bytes.substr(0, part);
-      bytes.remove_prefix(part);
-      if (prefix_.size() < kPrefixBytes) {
-        return;
-      }
-      message_left_ = 0;
-      for (std::size_t i = 1; i < kPrefixBytes; ++i) {
-        message_left_ = message_left_ << 8U | static_cast<std::uint8_t>(prefix_[i]);
-      }
-    }
-    const std::size_t part = std::min<std::uint64_t>(message_left_, bytes.size());
-    // A stream's errors come as messages, so their beginning is always kept.
-    const std::size_t limit = body_use_ == BodyUse::kKeep ? kKeptBytes : kKeptErrorBytes;
-    if (body_use_ == BodyUse::kKeep || style_ == CallStyle::kStream) {
-      message_ += bytes.substr(0, std::min(part, limit - std::min(limit, message_.size())));
-    }
-    message_left_ -= part;
-    bytes.remove_prefix(part);
-    message_done_ = message_left_ == 0;
   }
 }
 
@@ -378,7 +341,7 @@ void GrpcClient::stream_ended(std::uint32_t error_code) {
          fmt::format("{} does not speak gRPC: HTTP status {}", endpoint_.text(), http_status_));
     return;
   }
-  if (style_ == CallStyle::kStream && grpc_status_ == "0" && !message_done_) {
+  if (style_ == CallStyle::kStream && grpc_status_ == "0" && !message_.done()) {
     fail(FailureKind::kReset, fmt::format("{} ended the stream", endpoint_.text()));
     return;
   }
@@ -388,9 +351,9 @@ void GrpcClient::stream_ended(std::uint32_t error_code) {
 void GrpcClient::finish() {
   const auto code = parse_uint(grpc_status_);
   answer_.status = http_status_of_grpc(static_cast<unsigned>(code.value_or(2)));
-  answer_.body = answer_.status == 200 ? std::string_view(message_) : grpc_message_;
+  answer_.body = answer_.status == 200 ? message_.text() : grpc_message_;
   if (style_ == CallStyle::kStream) {
-    if (const std::optional<std::string_view> error = stream_error(message_)) {
+    if (const std::optional<std::string_view> error = stream_error(message_.text())) {
       answer_.status = 500;  // a stream does not say which kind of error it is
       answer_.body = *error;
     }
@@ -400,38 +363,6 @@ void GrpcClient::finish() {
   }
   in_exchange_ = false;
   listener_.on_answered(*this, answer_);
-}
-
-unsigned http_status_of_grpc(unsigned code) {
-  switch (code) {
-    case 0:
-      return 200;
-    case 3:   // INVALID_ARGUMENT
-    case 6:   // ALREADY_EXISTS
-    case 9:   // FAILED_PRECONDITION
-    case 11:  // OUT_OF_RANGE
-      return 400;
-    case 5:  // NOT_FOUND
-      return 404;
-    case 7:   // PERMISSION_DENIED
-    case 16:  // UNAUTHENTICATED
-      return 403;
-    case 8:   // RESOURCE_EXHAUSTED
-    case 14:  // UNAVAILABLE
-      return 503;
-    case 12:  // UNIMPLEMENTED
-      return 501;
-    default:
-      return 500;
-  }
-}
-
-std::string framed_message(std::string_view protobuf) {
-  std::string framed(kPrefixBytes, '\0');
-  for (std::size_t i = 1; i < kPrefixBytes; ++i) {
-    framed[i] = static_cast<char>(protobuf.size() >> (8 * (kPrefixBytes - 1 - i)) & 0xFFU);
-  }
-  return framed += protobuf;
 }
 
 }  // namespace septet::measure

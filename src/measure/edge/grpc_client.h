@@ -3,8 +3,6 @@
 // Frames by libnghttp2, on the event loop, without threads of its own. A unary call is a stream;
 // with CallStyle::kStream one bidirectional stream stays open and every exchange is one message
 // each way.
-//
-//   message on the wire:  0 (not compressed) | length, 4 bytes big-endian | protobuf
 #pragma once
 
 #include <memory>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "measure/edge/exchange_client.h"
+#include "measure/edge/grpc_message.h"
 
 namespace septet::measure {
 
@@ -45,9 +44,9 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
   // Writes what the session has to say; false when the connection failed in it.
   bool flush();
   void read_bytes();
-  void take_message_bytes(std::string_view bytes);
   void stream_ended(std::uint32_t error_code);
   void finish();
+  std::size_t kept_bytes() const;
 
   os::EventLoop& loop_;
   os::Endpoint endpoint_;
@@ -67,17 +66,8 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
   std::string grpc_status_;
   std::string grpc_message_;
   std::string http_status_;
-  std::string prefix_;  // of the message that comes in, until its length is known
-  std::uint64_t message_left_ = 0;
-  bool message_done_ = false;
   bool stream_done_ = false;
-  std::string message_;
+  GrpcMessageReader message_;
 };
-
-// The nearest HTTP status of a gRPC status code: 0 -> 200, UNAVAILABLE -> 503, INTERNAL -> 500, ...
-unsigned http_status_of_grpc(unsigned code);
-
-// A protobuf message as it goes over the wire.
-std::string framed_message(std::string_view protobuf);
 
 }  // namespace septet::measure

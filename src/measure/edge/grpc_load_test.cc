@@ -27,11 +27,12 @@ class GrpcLoadTest : public testing::TestWithParam<Protocol> {
     target.endpoints = {endpoint};
     target.model = "simulated";
     target.headers = {{"X-Team", "blue"}};
-    return LoadGenerator::open(target, input_, rules_, {});
+    return LoadGenerator::open(target, input_, rules_, options_);
   }
 
   InputOptions input_;
   MeasurementRules rules_;
+  GeneratorOptions options_;
   std::atomic<bool> stop_ = false;
 };
 
@@ -94,13 +95,23 @@ TEST_P(GrpcLoadTest, AServerThatSpeaksAnotherProtocolIsSaidClearly) {
   EXPECT_THAT(generator.error().text(), testing::HasSubstr("gRPC port"));
 }
 
+TEST_P(GrpcLoadTest, CompressedRequestsAreUnderstood) {
+  for (const auto compression : {MessageCompression::kGzip, MessageCompression::kDeflate}) {
+    const SimulatedGrpcServer server;
+    options_.grpc_compression = compression;
+
+    const LevelResult result =
+        (*open(server.endpoint()))->run_level({LoadMode::kConcurrency, 2}, stop_);
+
+    EXPECT_EQ(result.completed, 30U);
+    EXPECT_EQ(server.last_input().size(), 64U);
+    EXPECT_EQ(result.failures.total(), 0U) << result.last_failure;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, GrpcLoadTest,
                          testing::Values(Protocol::kGrpc, Protocol::kGrpcStream),
                          [](const auto& test) { return test.index == 0 ? "unary" : "stream"; });
-
-TEST(FramedMessage, HasItsLengthInFront) {
-  EXPECT_EQ(framed_message("abc"), std::string("\0\0\0\0\3abc", 8));
-}
 
 }  // namespace
 }  // namespace septet::measure

@@ -201,10 +201,11 @@ Result<ServerStatistics> parse_statistics_grpc(std::string_view message, const s
   return sum;
 }
 
-std::string infer_request_grpc(const inference::InferRequest& request) {
+std::string infer_request_grpc(const inference::InferRequest& request,
+                               MessageCompression compression) {
   ::inference::ModelInferRequest message;
   inference::to_message(request, message);
-  return framed_message(message.SerializeAsString());
+  return framed_message(message.SerializeAsString(), compression);
 }
 
 }  // namespace septet::measure

@@ -7,6 +7,7 @@
 #include "inference/tensor.h"
 #include "measure/edge/model_query.h"
 #include "measure/level_result.h"
+#include "measure/message_compression.h"
 #include "measure/model_description.h"
 
 namespace septet::measure {
@@ -31,6 +32,7 @@ Result<ServerStatistics> parse_statistics_grpc(std::string_view message, const s
                                                const std::string& version);
 
 // The framed message of an inference request.
-std::string infer_request_grpc(const inference::InferRequest& request);
+std::string infer_request_grpc(const inference::InferRequest& request,
+                               MessageCompression compression = MessageCompression::kNone);
 
 }  // namespace septet::measure

@@ -90,6 +90,8 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
     return settings;
   }
   void start_load();
+  void warm_up_by_one();
+  void measure_if_warm();
   void start_measuring();
   void arm_window();
   void end_window_if_full();
@@ -124,16 +126,33 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   bool interrupted_ = false;
   LevelVerdict verdict_ = LevelVerdict::kContinue;
   std::string last_failure_;
+  bool warm_up_time_over_ = false;
+  std::uint64_t warm_up_left_ = 0;  // answers
 };
 
 void LoadGenerator::Impl::on_answer(const AnsweredRequest& answer) {
   recorder_->answered(answer);
+  warm_up_by_one();
   end_window_if_full();
 }
 
 void LoadGenerator::Impl::on_failure(FailureKind kind, const std::string& reason) {
   recorder_->failed(kind);
   last_failure_ = reason;
+  warm_up_by_one();
+}
+
+// A request of the warm-up has ended, well or badly.
+void LoadGenerator::Impl::warm_up_by_one() {
+  if (warm_up_left_ > 0 && --warm_up_left_ == 0) {
+    measure_if_warm();
+  }
+}
+
+void LoadGenerator::Impl::measure_if_warm() {
+  if (warm_up_time_over_ && warm_up_left_ == 0) {
+    start_measuring();
+  }
 }
 
 void LoadGenerator::Impl::start_load() {
@@ -261,9 +280,14 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
   interrupted_ = false;
   verdict_ = LevelVerdict::kUnstable;
   last_failure_.clear();
+  warm_up_time_over_ = false;
+  warm_up_left_ = rules_.warm_up_requests;
   watch_stop(stop);
   start_load();
-  os::EventLoop::Timer warm_up = loop_.call_after(rules_.warm_up, [this] { start_measuring(); });
+  os::EventLoop::Timer warm_up = loop_.call_after(rules_.warm_up, [this] {
+    warm_up_time_over_ = true;
+    measure_if_warm();
+  });
   loop_.run();
 
   loop_.cancel(warm_up);

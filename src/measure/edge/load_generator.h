@@ -22,6 +22,7 @@
 #include "measure/level_result.h"
 #include "measure/level_sweep.h"
 #include "measure/measurement_rules.h"
+#include "measure/message_compression.h"
 #include "measure/model_description.h"
 #include "os/endpoint.h"
 
@@ -50,7 +51,8 @@ struct GeneratorOptions {
   std::size_t live_sequences = 4;      // open loop with a sequence model
   SequenceOptions sequence;
   std::vector<std::string> input_files;  // JSON files or directories; empty = data is made up
-  bool shared_memory = false;            // tensors through POSIX shared memory
+  MessageCompression grpc_compression = MessageCompression::kNone;  // of requests
+  bool shared_memory = false;                          // tensors through POSIX shared memory
   std::uint64_t output_shared_memory_bytes = 102'400;  // of an output without a fixed size
 };
 

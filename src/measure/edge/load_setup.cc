@@ -52,6 +52,7 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
       target.protocol == Protocol::kHttp
           ? model_path(target.model, target.version) + "/infer"
           : grpc_path(target.protocol == Protocol::kGrpc ? "ModelInfer" : "ModelStreamInfer");
+  settings.compression = options.grpc_compression;
   settings.headers = target.headers;
   settings.sequences = model.is_sequence_model;
   settings.sequence = options.sequence;
@@ -104,6 +105,15 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   Result<RequestStreams> streams = make_streams(*model, input, options.input_files);
   if (!streams.ok()) {
     return streams.error();
+  }
+  for (std::vector<inference::InferRequest>& stream : *streams) {
+    for (inference::InferRequest& request : stream) {
+      request.parameters = input.parameters;
+    }
+  }
+  if (options.grpc_compression != MessageCompression::kNone) {
+    // Said to every call: one whose message is not compressed says so in the message's prefix.
+    resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
   }
   LoadSetup setup;
   if (options.shared_memory) {

@@ -28,7 +28,7 @@ RequestFeed::RequestFeed(Settings settings, RequestStreams streams)
 RequestFeed::Prepared RequestFeed::prepare(const inference::InferRequest& request) const {
   Prepared prepared;
   if (settings_.grpc) {
-    prepared.body = infer_request_grpc(request);
+    prepared.body = infer_request_grpc(request, settings_.compression);
     prepared.heads.assign(settings_.endpoints.size(), settings_.path);
     return prepared;
   }
@@ -93,7 +93,7 @@ ExchangeClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
   request.sequence_start = starts;
   request.sequence_end = slot.ends_sequence;
   if (settings_.grpc) {
-    slot.json = infer_request_grpc(request);
+    slot.json = infer_request_grpc(request, settings_.compression);
     return {settings_.path, slot.json, {}};
   }
   slot.json = inference::write_request(request).json;

@@ -14,6 +14,7 @@
 #include "measure/edge/exchange_client.h"
 #include "measure/edge/model_query.h"
 #include "measure/infer_input.h"
+#include "measure/message_compression.h"
 
 namespace septet::measure {
 
@@ -43,6 +44,7 @@ class RequestFeed {
     std::vector<os::Endpoint> endpoints;
     std::string path;  // of the infer call
     bool grpc = false;
+    MessageCompression compression = MessageCompression::kNone;  // gRPC's
     HeaderFields headers;  // HTTP; gRPC's metadata is the client's
     bool sequences = false;
     SequenceOptions sequence;
