@@ -17,6 +17,18 @@ if(SEPTET_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 
+# What generated code needs too, which is compiled without our warnings.
+add_library(septet_sanitizer INTERFACE)
+if(SEPTET_SANITIZE)
+  target_compile_options(septet_sanitizer INTERFACE -fsanitize=${SEPTET_SANITIZE}
+                                                    -fno-sanitize-recover=all)
+  target_link_options(septet_sanitizer INTERFACE -fsanitize=${SEPTET_SANITIZE})
+  if(SEPTET_SANITIZE STREQUAL "thread")
+    # Protobuf's map fields have more members under this macro, which Debian's library was built without.
+    target_compile_options(septet_sanitizer INTERFACE -U__SANITIZE_THREAD__)
+  endif()
+endif()
+
 add_library(septet_options INTERFACE)
 target_include_directories(septet_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(
@@ -25,16 +37,7 @@ target_compile_options(
 if(SEPTET_WARNINGS_AS_ERRORS)
   target_compile_options(septet_options INTERFACE -Werror)
 endif()
-if(SEPTET_SANITIZE)
-  target_compile_options(septet_options INTERFACE -fsanitize=${SEPTET_SANITIZE}
-                                                  -fno-sanitize-recover=all)
-  target_link_options(septet_options INTERFACE -fsanitize=${SEPTET_SANITIZE})
-  if(SEPTET_SANITIZE STREQUAL "thread")
-    # Protobuf's map fields have more members under this macro, which Debian's library was built without.
-    target_compile_options(septet_options INTERFACE -U__SANITIZE_THREAD__)
-  endif()
-endif()
-target_link_libraries(septet_options INTERFACE fmt::fmt Threads::Threads)
+target_link_libraries(septet_options INTERFACE septet_sanitizer fmt::fmt Threads::Threads)
 
 # septet_room(NAME [DEPS room...] [EDGE_DEPS room...])
 #

@@ -23,7 +23,8 @@ struct Globals {
 // Set by the chosen verb: what to run after parsing; returns the exit code.
 using Action = std::function<int()>;
 
-// The commit this binary was built from, "1a2b3c4d5e" with "-dirty" behind it if there were changes.
+// The commit this binary was built from, "1a2b3c4d5e" with "-dirty" behind it if there were
+// changes.
 const char* commit();
 
 }  // namespace septet::app

@@ -1,4 +1,5 @@
-// The verbs: each adds its words to the command line and says what to run. Included by main.cc only.
+// The verbs: each adds its words to the command line and says what to run. Included by main.cc
+// only.
 #pragma once
 
 #include "verb.h"

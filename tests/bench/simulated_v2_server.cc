@@ -1,8 +1,8 @@
 // simulated_v2_server [zero | deterministic MS | exponential MS] [REPLICAS [SEED [SPIN_US]]]
 //
-// A v2 server with known service times, for benchmarks of clients: it spins SPIN_US (0) before the end
-// of each, so that it ends on time. Prints its address and serves the
-// model "simulated" until its standard input ends.
+// A v2 server with known service times, for benchmarks of clients: it spins SPIN_US (0) before the
+// end of each, so that it ends on time. Prints its address and serves the model "simulated" until
+// its standard input ends.
 
 #include <fmt/format.h>
 #include <unistd.h>
