@@ -120,7 +120,8 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
   verb->add_option("--listen", wished->listen, "Where clients connect; may be given again")
       ->type_name("HOST:PORT|unix:/PATH");
   verb->add_option("--upstream", wished->upstreams,
-                   "A replica, or every address of a DNS name; may be given again")
+                   "A replica, or every address of a DNS name; options in the same word: "
+                   "'... grpc=ADDRESS|PORT name=NAME models=A,B'; may be given again")
       ->type_name("HOST:PORT|unix:/PATH|dns:NAME:PORT");
   verb->add_option("--upstreams", wished->upstreams_file,
                    "A file with one replica a line; changes are taken up while it runs")

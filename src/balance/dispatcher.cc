@@ -53,7 +53,7 @@ void Dispatcher::drain(ReplicaIndex replica) {
 }
 
 bool Dispatcher::idle(ReplicaIndex replica) const {
-  return replicas_[replica.value()].outstanding == 0;
+  return replicas_[replica.value()].outstanding == 0 && replicas_[replica.value()].pinned == 0;
 }
 
 void Dispatcher::remove(ReplicaIndex replica) {
@@ -213,6 +213,17 @@ bool Dispatcher::cancel(Ticket ticket) {
 }
 
 void Dispatcher::forbid_repeat(Ticket ticket) { requests_[ticket.value()].repeatable = false; }
+
+void Dispatcher::unpin(ReplicaIndex replica) {
+  CHECK(replicas_[replica.value()].pinned > 0);
+  --replicas_[replica.value()].pinned;
+}
+
+void Dispatcher::pinned_failed(Instant now, ReplicaIndex replica, Failure failure) {
+  ++replicas_[replica.value()].failed;
+  replicas_[replica.value()].health.failed(now, failure);
+  count_up();
+}
 
 std::optional<ReplicaIndex> Dispatcher::next_probe(Instant now) {
   for (std::uint32_t index = 0; index < replicas_.size(); ++index) {

@@ -116,6 +116,14 @@ class Dispatcher {
   // The request may not be sent again: part of a reply has been passed on, or the client is gone.
   void forbid_repeat(Ticket ticket);
 
+  // The replica for something long that stays with it until unpin(), whose single requests are not
+  // seen here and take no place: the one with the fewest such, of those that are up and eligible
+  // for the model. Nothing when there is none.
+  std::optional<ReplicaIndex> pin(ModelIndex model);
+  void unpin(ReplicaIndex replica);
+  // What is pinned there was lost.
+  void pinned_failed(Instant now, ReplicaIndex replica, Failure failure);
+
   // A replica that should be asked for its health now, at most once until the answer is reported.
   std::optional<ReplicaIndex> next_probe(Instant now);
   void probe_succeeded(ReplicaIndex replica);
@@ -168,6 +176,7 @@ class Dispatcher {
     bool present = false;
     ReplicaHealth health{Instant{}};
     std::uint32_t outstanding = 0;
+    std::uint32_t pinned = 0;
     std::uint64_t completed = 0;
     std::uint64_t failed = 0;
     Instant busy_since{};

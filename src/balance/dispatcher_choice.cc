@@ -1,6 +1,7 @@
 // Which replica: the rules of the policies, the bound and the slow ones.
 
 #include <algorithm>
+#include <utility>
 
 #include "balance/dispatcher.h"
 #include "base/check.h"
@@ -173,6 +174,24 @@ std::optional<std::uint32_t> Dispatcher::pick_of_two(const Model& model) {
   }
   const std::optional<std::uint32_t> second = random_usable(model, *first, candidates - 1);
   return model.lanes[*second].outstanding < model.lanes[*first].outstanding ? second : first;
+}
+
+std::optional<ReplicaIndex> Dispatcher::pin(ModelIndex index) {
+  const Model& model = models_[index.value()];
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t replica = 0; replica < replicas_.size(); ++replica) {
+    const auto load = [this](std::uint32_t at) {
+      return std::pair(replicas_[at].pinned, replicas_[at].outstanding);
+    };
+    if (usable(model, replica) && (!best || load(replica) < load(*best))) {
+      best = replica;
+    }
+  }
+  if (!best) {
+    return std::nullopt;
+  }
+  ++replicas_[*best].pinned;
+  return ReplicaIndex(*best);
 }
 
 void Dispatcher::choose_bound(Model& model) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "balance/edge/fan_out.h"
 #include "balance/edge/reactor.h"
 
 namespace septet::balance {
@@ -19,6 +18,7 @@ using inference::HeadResult;
 namespace {
 
 constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -135,8 +135,26 @@ bool ClientConnection::read_head() {
   return bytes > 0;
 }
 
+// Whether the bytes may become HTTP/2's preface; when they are, the connection is handed over.
+bool ClientConnection::speaks_http2() {
+  const std::string_view begin = buffered().substr(0, kHttp2Preface.size());
+  if (!is_new_ || !kHttp2Preface.starts_with(begin)) {
+    return false;
+  }
+  if (begin.size() == kHttp2Preface.size()) {
+    reactor_.loop().unwatch(fd_.get());
+    reactor_.serve_http2(std::move(fd_), buffered());
+    close();
+  }
+  return true;
+}
+
 // True: the state has changed. False: more bytes are needed.
 bool ClientConnection::parse_head() {
+  if (speaks_http2()) {
+    return state_ == State::kClosed;
+  }
+  is_new_ = false;
   const HeadResult result = parser_.parse_request(buffered(), head_);
   if (result.state == HeadResult::State::kIncomplete) {
     return false;

@@ -1,4 +1,5 @@
-// ClientConnection: one HTTP/1.1 client; takes requests apart, writes replies back.
+// ClientConnection: one HTTP/1.1 client; takes requests apart, writes replies back. A client whose
+// first bytes are HTTP/2's preface becomes a GrpcConnection.
 //
 //   head -> body (in the buffer | in a Body | chunked) -> waiting -> reply -> head | closed
 //
@@ -10,8 +11,11 @@
 #include <optional>
 #include <string>
 
+#include "balance/edge/client.h"
 #include "balance/edge/exchange.h"
+#include "balance/edge/fan_out.h"
 #include "balance/edge/memory.h"
+#include "balance/edge/request_wishes.h"
 #include "balance/forwarded_head.h"
 #include "balance/route.h"
 #include "os/event_loop.h"
@@ -19,11 +23,12 @@
 
 namespace septet::balance {
 
-class FanOut;
 class Reactor;
-struct RequestWishes;
 
-class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
+class ClientConnection final : public Client,
+                               public os::EventLoop::Watcher,
+                               public ReplySink,
+                               public FanOut::Owner {
  public:
   ClientConnection(Reactor& reactor, os::UniqueFd fd);
   ~ClientConnection() override;
@@ -31,14 +36,13 @@ class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
   ClientConnection& operator=(const ClientConnection&) = delete;
 
   Result<Ok> begin();
-  // Closes it if it has kept us waiting too long.
-  void check_time(Instant now);
-  // Memory for the body may be had again.
-  void memory_freed();
+  void check_time(Instant now) override;
+  void memory_freed() override;
   // A reply of the proxy itself, in place of a replica's.
   void answer(const OwnReply& reply);
   void answer_error(unsigned status, std::string_view message);
 
+  void on_merged(const MergedReply& reply) override;
   void on_ready(std::uint32_t events) override;
   void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
   void on_reply_head(const inference::HttpHead& head) override;
@@ -52,6 +56,7 @@ class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
   void drive();
   std::size_t receive(char* to, std::size_t room);
   bool read_head();
+  bool speaks_http2();
   bool parse_head();
   void begin_body();
   void place_body();
@@ -79,6 +84,7 @@ class ClientConnection final : public os::EventLoop::Watcher, public ReplySink {
   bool wants_writable_ = false;
   bool keep_alive_ = true;
   bool driving_ = false;
+  bool is_new_ = true;        // nothing was parsed yet
   bool reply_ended_ = false;  // all of it is written or in out_
   Instant since_{};           // of the phase that check_time() judges
   BufferPool::Buffer buffer_;

@@ -7,9 +7,7 @@
 #include <cerrno>
 
 #include "balance/edge/client_connection.h"
-#include "balance/edge/fan_out.h"
 #include "balance/edge/reactor.h"
-#include "base/text.h"
 
 namespace septet::balance {
 
@@ -23,8 +21,6 @@ constexpr std::size_t kPauseBytes = 256 * 1024;
 // connection and take the refusal with it.
 constexpr Duration kLinger = seconds(2);
 constexpr std::string_view kText = "text/plain";
-constexpr std::string_view kWishPrefix = "septet-";
-constexpr std::uint64_t kMaxTimeoutMs = 24ULL * 3600 * 1000;
 
 }  // namespace
 
@@ -49,38 +45,32 @@ void ClientConnection::submit() {
   exchange_.is_head_request = head_.method == "HEAD";
   exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;
   if (route_.kind == RouteKind::kInfer) {
-    reactor_.submit(exchange_, route_.model, wishes());
+    reactor_.submit(exchange_, Reactor::Protocol::kHttp, route_.model, wishes());
   } else {
-    fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_, exchange_);
+    const FanOut::Question question{exchange_.head, exchange_.body, exchange_.is_head_request,
+                                    exchange_.deadline};
+    fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_, question);
     fan_out_->start();
   }
 }
 
-// Septet-Timeout-Ms, Septet-Priority (1..255, 1 most urgent), Septet-Tenant; others are ignored.
 RequestWishes ClientConnection::wishes() {
   RequestWishes wishes;
   for (const inference::HttpField& field : head_.fields) {
-    if (field.name.size() < kWishPrefix.size() ||
-        !equal_ignoring_case(field.name.substr(0, kWishPrefix.size()), kWishPrefix)) {
-      continue;
-    }
-    const std::string_view what = field.name.substr(kWishPrefix.size());
-    const std::uint64_t number = parse_uint(field.value).value_or(0);
-    if (equal_ignoring_case(what, "timeout-ms") && number > 0 && number < kMaxTimeoutMs) {
-      const Instant deadline = reactor_.now() + milliseconds(static_cast<std::int64_t>(number));
-      exchange_.deadline = std::min(exchange_.deadline, deadline);
-      wishes.has_deadline = true;
-    } else if (equal_ignoring_case(what, "priority") && number >= 1 && number <= 255) {
-      wishes.priority = static_cast<std::uint32_t>(number);
-    } else if (equal_ignoring_case(what, "tenant")) {
-      wishes.tenant = field.value;
-    }
+    wishes.read_field(field.name, field.value);
+  }
+  if (wishes.has_deadline()) {
+    exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes.timeout);
   }
   return wishes;
 }
 
 ClientConnectionEnds ClientConnection::ends() const {
   return keep_alive_ ? ClientConnectionEnds::kNo : ClientConnectionEnds::kYes;
+}
+
+void ClientConnection::on_merged(const MergedReply& reply) {
+  answer({reply.status, reply.content_type, reply.body});
 }
 
 void ClientConnection::answer(const OwnReply& reply) {
@@ -111,7 +101,7 @@ void ClientConnection::refuse(unsigned status, std::string_view message) {
 
 void ClientConnection::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
   if (head.status / 100 == 2) {
-    reactor_.learn_model(route_.model);
+    reactor_.learn_model(Reactor::Protocol::kHttp, route_.model);
   }
   reply_head_.clear();
   append_reply_head(reply_head_, head, head_.minor_version, ends());
@@ -293,8 +283,10 @@ void ClientConnection::close() {
 
 void ClientConnection::let_go() {
   state_ = State::kClosed;
-  reactor_.loop().unwatch(fd_.get());
-  fd_.reset();
+  if (fd_.valid()) {  // else it speaks HTTP/2 and was handed over
+    reactor_.loop().unwatch(fd_.get());
+    fd_.reset();
+  }
   fan_out_.reset();
   reactor_.abandon(exchange_);
   body_.release();

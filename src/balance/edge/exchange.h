@@ -15,7 +15,21 @@
 
 namespace septet::balance {
 
+class Replica;
 class UpstreamConnection;
+
+// What the dispatcher has in hand: one request, whatever protocol it came by.
+class Dispatched {
+ public:
+  virtual ~Dispatched() = default;
+  // The dispatcher has chosen.
+  virtual void go_to(Replica& replica) = 0;
+  // It will reach no replica; the status is HTTP's. The ticket has ended.
+  virtual void on_refused(unsigned status, std::string_view message) = 0;
+
+  Instant deadline{};
+  std::optional<Ticket> ticket;  // while the dispatcher has it
+};
 
 // Receives one reply: whole; or head, data..., end; or none.
 class ReplySink {
@@ -33,15 +47,16 @@ class ReplySink {
   virtual void on_no_reply(unsigned status, std::string_view message) = 0;
 };
 
-struct Exchange {
+struct Exchange final : Dispatched {
   explicit Exchange(ReplySink& reply_sink) : sink(&reply_sink) {}
+  void go_to(Replica& replica) override;
+  void on_refused(unsigned status, std::string_view message) override;
+
   ReplySink* sink;
   std::string head;       // as sent to the replica; memory kept
   std::string_view body;  // owned by the sink
   bool is_head_request = false;
-  Instant deadline{};
-  bool tried_again = false;      // of one without a ticket: sent once more over a new connection
-  std::optional<Ticket> ticket;  // while the dispatcher has it
+  bool tried_again = false;  // of one without a ticket: sent once more over a new connection
   UpstreamConnection* connection = nullptr;  // while a replica has it
 };
 

@@ -1,7 +1,7 @@
 #include "balance/edge/fan_out.h"
 
-#include "balance/edge/client_connection.h"
 #include "balance/edge/reactor.h"
+#include "balance/forwarded_head.h"
 
 namespace septet::balance {
 
@@ -13,9 +13,8 @@ constexpr std::size_t kMaxReplyBytes = 64ULL << 20U;
 
 }  // namespace
 
-FanOut::FanOut(Reactor& reactor, ClientConnection& client, const Route& route,
-               const Exchange& request)
-    : reactor_(reactor), client_(client), route_(route), request_(request) {}
+FanOut::FanOut(Reactor& reactor, Owner& owner, const Route& route, const Question& question)
+    : reactor_(reactor), owner_(owner), route_(route), question_(question) {}
 
 FanOut::~FanOut() {
   for (const std::unique_ptr<Branch>& branch : branches_) {
@@ -31,11 +30,11 @@ void FanOut::start() {
     branches_.push_back(std::make_unique<Branch>(*this, replica->name()));
     Exchange& exchange = branches_.back()->exchange;
     // Always for all models, so that what is remembered of a replica is of one moment.
-    exchange.head =
-        route_.kind == RouteKind::kStatistics ? std::string(kStatisticsHead) : request_.head;
-    exchange.body = request_.body;
-    exchange.is_head_request = request_.is_head_request;
-    exchange.deadline = request_.deadline;
+    exchange.head = route_.kind == RouteKind::kStatistics ? std::string(kStatisticsHead)
+                                                          : std::string(question_.head);
+    exchange.body = question_.body;
+    exchange.is_head_request = question_.is_head_request;
+    exchange.deadline = question_.deadline;
     branches_.back()->reply.replica =
         route_.kind == RouteKind::kStatistics ? replica->statistics_key() : replica->name();
     replica->send(exchange);
@@ -49,7 +48,7 @@ void FanOut::branch_done() {
   }
 }
 
-// The last thing done here: the client destroys this.
+// The last thing done here: the owner may destroy this.
 void FanOut::finish() {
   std::vector<ReplicaReply> replies;
   for (const std::unique_ptr<Branch>& branch : branches_) {
@@ -60,7 +59,7 @@ void FanOut::finish() {
   if (route_.kind == RouteKind::kMetrics) {
     merged.body = reactor_.with_own_metrics(merged.body);
   }
-  client_.answer({merged.status, merged.content_type, merged.body});
+  owner_.on_merged(merged);
 }
 
 // From what is known of all replicas, those included that have gone.

@@ -1,7 +1,7 @@
 // FanOut: one request of a client put to every replica, the replies merged into one.
 //
-// Owned by the client's connection while it waits. Replicas that are not up are left out; with none
-// up the answer is 503. How replies are merged depends on the route: balance/merge.h.
+// Owned by the client's connection or call while it waits. Replicas that are not up are left out;
+// with none up the answer is 503. How replies are merged depends on the route: balance/merge.h.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,24 @@
 
 namespace septet::balance {
 
-class ClientConnection;
 class Reactor;
 
 class FanOut {
  public:
-  // The head is copied; the body stays the client's, which outlives this.
-  FanOut(Reactor& reactor, ClientConnection& client, const Route& route, const Exchange& request);
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // May destroy the fan-out.
+    virtual void on_merged(const MergedReply& reply) = 0;
+  };
+  // The bytes stay the owner's, which outlives this.
+  struct Question {
+    std::string_view head;
+    std::string_view body;
+    bool is_head_request = false;
+    Instant deadline{};
+  };
+  FanOut(Reactor& reactor, Owner& owner, const Route& route, const Question& question);
   ~FanOut();
   FanOut(const FanOut&) = delete;
   FanOut& operator=(const FanOut&) = delete;
@@ -48,9 +59,9 @@ class FanOut {
   MergedReply statistics(const std::vector<ReplicaReply>& replies);
 
   Reactor& reactor_;
-  ClientConnection& client_;
+  Owner& owner_;
   Route route_;
-  const Exchange& request_;
+  Question question_;
   std::vector<std::unique_ptr<Branch>> branches_;
   std::size_t missing_ = 0;
 };

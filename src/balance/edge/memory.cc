@@ -55,17 +55,30 @@ bool BodyPool::fits(std::size_t bytes) const {
 }
 
 // Gives kept memory of other sizes back to the system until so much may be had.
-bool BodyPool::drop_free(std::size_t bytes) {
-  for (std::size_t i = kClasses; i-- > 0 && used_bytes_ + kept_bytes_ + bytes > limit_bytes_;) {
-    while (!free_[i].empty() && used_bytes_ + kept_bytes_ + bytes > limit_bytes_) {
+bool BodyPool::drop_free(std::size_t bytes, std::size_t limit) {
+  for (std::size_t i = kClasses; i-- > 0 && used_bytes_ + kept_bytes_ + bytes > limit;) {
+    while (!free_[i].empty() && used_bytes_ + kept_bytes_ + bytes > limit) {
       free_[i].pop_back();
       kept_bytes_ -= class_bytes(i);
     }
   }
-  return used_bytes_ + kept_bytes_ + bytes <= limit_bytes_;
+  return used_bytes_ + kept_bytes_ + bytes <= limit;
 }
 
-Body BodyPool::take(std::size_t bytes) {
+std::size_t BodyPool::limit_for(For use) const {
+  switch (use) {
+    case For::kRequest:
+      break;
+    case For::kBeginning:
+      return limit_bytes_ + limit_bytes_ / 8;
+    case For::kReply:
+      return limit_bytes_ + limit_bytes_ / 4;
+  }
+  return limit_bytes_;
+}
+
+Body BodyPool::take(std::size_t bytes, For use) {
+  const std::size_t limit = limit_for(use);
   Body body;
   if (!fits(bytes)) {
     return body;
@@ -76,7 +89,7 @@ Body BodyPool::take(std::size_t bytes) {
     body.data_ = std::move(free_[size_class].back());
     free_[size_class].pop_back();
     kept_bytes_ -= size;
-  } else if (used_bytes_ + kept_bytes_ + size <= limit_bytes_ || drop_free(size)) {
+  } else if (used_bytes_ + kept_bytes_ + size <= limit || drop_free(size, limit)) {
     body.data_ = std::make_unique_for_overwrite<char[]>(size);
   } else {
     return body;

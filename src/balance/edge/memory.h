@@ -55,8 +55,11 @@ class BodyPool {
  public:
   explicit BodyPool(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
+  // Where whole requests fill the limit, the first bytes of others may go an eighth over it while
+  // they wait, and replies a quarter: a reply is what frees memory again.
+  enum class For { kRequest, kBeginning, kReply };
   // Room for so many bytes (rounded up to a power of two); invalid when the limit is reached.
-  Body take(std::size_t bytes);
+  Body take(std::size_t bytes, For use = For::kRequest);
   // Whether take() could ever succeed.
   bool fits(std::size_t bytes) const;
   std::size_t used_bytes() const { return used_bytes_; }
@@ -67,7 +70,8 @@ class BodyPool {
   static constexpr std::size_t kClasses = 26;
   static std::size_t class_of(std::size_t bytes);
   static std::size_t class_bytes(std::size_t size_class);
-  bool drop_free(std::size_t bytes);
+  std::size_t limit_for(For use) const;
+  bool drop_free(std::size_t bytes, std::size_t limit);
 
   std::size_t limit_bytes_;
   std::size_t used_bytes_ = 0;  // handed out

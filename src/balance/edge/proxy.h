@@ -1,4 +1,4 @@
-// Proxy: one address in front of all replicas (HTTP/1.1, KServe v2).
+// Proxy: one address in front of all replicas (KServe v2 over HTTP/1.1 and gRPC).
 //
 //   Result<std::unique_ptr<Proxy>> proxy = Proxy::start(options, upstreams);
 //   ... (*proxy)->endpoint() is where clients go ...
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ namespace septet::balance {
 struct Upstream {
   std::string name;  // e.g. "MIG-..." or the address; unique in a set
   os::Endpoint endpoint;
-  std::vector<std::string> models;  // what it serves; empty = everything
+  std::vector<std::string> models;     // what it serves; empty = everything
+  std::optional<os::Endpoint> grpc{};  // where its gRPC server is; nothing = it takes no calls
 
   bool operator==(const Upstream&) const = default;
 };

@@ -6,7 +6,8 @@
 #include <bit>
 #include <cerrno>
 
-#include "balance/metrics_text.h"
+#include "balance/edge/client_connection.h"
+#include "balance/edge/grpc_connection.h"
 #include "os/endpoint.h"
 
 namespace septet::balance {
@@ -34,8 +35,10 @@ Reactor::Reactor(ProxyOptions options)
     : options_(std::move(options)),
       buffers_(options_.max_head_bytes + kBodyInBufferBytes),
       bodies_(options_.memory_bytes),
-      dispatcher_(dispatcher_options(options_)),
-      unknown_model_(dispatcher_.add_model()) {}
+      dispatcher_(dispatcher_options(options_)) {
+  add_model(Protocol::kHttp, "");
+  add_model(Protocol::kGrpc, "");
+}
 
 Reactor::~Reactor() {
   // Clients first: they let go of their exchanges, then nothing refers to a connection's request.
@@ -116,27 +119,6 @@ std::vector<Replica*> Reactor::replicas_up() {
   return up;
 }
 
-ModelIndex Reactor::add_model(std::string_view name) {
-  const ModelIndex index = dispatcher_.add_model();
-  models_.emplace(name, index);
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
-    if (replica) {
-      dispatcher_.set_eligible(replica->index(), index, replica->serves(name));
-    }
-  }
-  return index;
-}
-
-void Reactor::learn_model(std::string_view model) {
-  if (model.empty() || models_.size() >= kMaxModels || models_.contains(model)) {
-    return;
-  }
-  const ModelIndex index = add_model(model);
-  for (Replica* const replica : replicas_up()) {
-    replica->learn_capacity(std::string(model), index);
-  }
-}
-
 // Those beyond the first 62 share one place.
 std::uint32_t Reactor::tenant_number(std::string_view name) {
   if (const auto found = tenants_.find(name); found != tenants_.end()) {
@@ -150,42 +132,36 @@ std::uint32_t Reactor::tenant_number(std::string_view name) {
   return next;
 }
 
-void Reactor::replica_is_up(Replica& replica) {
-  for (const auto& [name, index] : models_) {
-    replica.learn_capacity(name, index);
-  }
-}
-
-void Reactor::submit(Exchange& exchange, std::string_view model, const RequestWishes& wishes) {
-  const auto found = models_.find(model);
+void Reactor::submit(Dispatched& request, Protocol protocol, std::string_view model,
+                     const RequestWishes& wishes) {
   Dispatcher::Arrival arrival;
-  arrival.model = found == models_.end() ? unknown_model_ : found->second;
-  arrival.deadline = exchange.deadline;
-  arrival.deadline_is_strict = wishes.has_deadline;
+  arrival.model = find_queue(protocol, model).index;
+  arrival.deadline = request.deadline;
+  arrival.deadline_is_strict = wishes.has_deadline();
   arrival.priority = wishes.priority;
   arrival.tenant = wishes.tenant.empty() ? 0 : tenant_number(wishes.tenant);
-  arrival.cookie = std::bit_cast<std::uint64_t>(&exchange);
+  arrival.cookie = std::bit_cast<std::uint64_t>(&request);
   const Dispatcher::Admission admission = dispatcher_.arrive(now(), arrival);
   if (admission.refused) {
-    refuse(exchange, *admission.refused);
+    refuse(request, *admission.refused);
   } else {
-    exchange.ticket = admission.ticket;
+    request.ticket = admission.ticket;
   }
 }
 
-void Reactor::refuse(Exchange& exchange, Dispatcher::Refusal why) {
+void Reactor::refuse(Dispatched& request, Dispatcher::Refusal why) {
   ++stats_.refused;
-  exchange.ticket.reset();
+  request.ticket.reset();
   switch (why) {
     case Dispatcher::Refusal::kQueueFull:
-      exchange.sink->on_no_reply(503, "Exceeds maximum queue size; try again later");
+      request.on_refused(503, "Exceeds maximum queue size; try again later");
       return;
     case Dispatcher::Refusal::kDeadline:
-      exchange.sink->on_no_reply(503, "Request timeout expired");
+      request.on_refused(503, "Request timeout expired");
       return;
     case Dispatcher::Refusal::kNoReplica:
     case Dispatcher::Refusal::kGivenUp:
-      exchange.sink->on_no_reply(503, "no replica is ready; try again later");
+      request.on_refused(503, "no replica is ready; try again later");
       return;
   }
 }
@@ -200,9 +176,9 @@ void Reactor::abandon(Exchange& exchange) {
   }
 }
 
-void Reactor::forbid_repeat(Exchange& exchange) {
-  if (exchange.ticket) {
-    dispatcher_.forbid_repeat(*exchange.ticket);
+void Reactor::forbid_repeat(Dispatched& request) {
+  if (request.ticket) {
+    dispatcher_.forbid_repeat(*request.ticket);
   }
 }
 
@@ -225,12 +201,14 @@ void Reactor::pump() {
   for (bool more = true; more;) {
     more = false;
     while (const auto refused = dispatcher_.next_refused(now())) {
-      refuse(*std::bit_cast<Exchange*>(refused->cookie), refused->why);
+      refuse(*std::bit_cast<Dispatched*>(refused->cookie), refused->why);
     }
     while (const auto assignment = dispatcher_.next(now())) {
-      replicas_[assignment->replica.value()]->send(*std::bit_cast<Exchange*>(assignment->cookie));
+      std::bit_cast<Dispatched*>(assignment->cookie)
+          ->go_to(*replicas_[assignment->replica.value()]);
       more = true;  // a replica that could not be reached may leave others without hope
     }
+    more |= flush_sessions();  // a connection that breaks gives its calls back
   }
   while (const auto replica = dispatcher_.next_probe(now())) {
     replicas_[replica->value()]->probe();
@@ -243,7 +221,7 @@ void Reactor::wake_for_memory() {
   memory_released_ = false;
   // Each at most once: who is still without memory goes to the end again.
   for (std::size_t count = waiting_for_memory_.size(); count > 0; --count) {
-    ClientConnection* const client = waiting_for_memory_.front();
+    Client* const client = waiting_for_memory_.front();
     waiting_for_memory_.pop_front();
     client->memory_freed();
   }
@@ -263,17 +241,17 @@ void Reactor::arm_timer() {
 
 void Reactor::sweep() {
   const Instant now = loop_.now();
-  std::vector<ClientConnection*> clients;
+  std::vector<Client*> clients;
   clients.reserve(clients_.size());
   for (const auto& [key, client] : clients_) {
     clients.push_back(client.get());
   }
-  for (ClientConnection* const client : clients) {
+  for (Client* const client : clients) {
     client->check_time(now);
   }
   sweep_replicas(now);
   while (const auto late = dispatcher_.next_late(now)) {
-    refuse(*std::bit_cast<Exchange*>(late->cookie), late->why);
+    refuse(*std::bit_cast<Dispatched*>(late->cookie), late->why);
   }
   pump();
   remove_drained();
@@ -295,7 +273,7 @@ void Reactor::sweep_replicas(Instant now) {
   }
 }
 
-void Reactor::retire(ClientConnection& client) {
+void Reactor::retire(Client& client) {
   std::erase(waiting_for_memory_, &client);
   const auto found = clients_.find(&client);
   if (found != clients_.end()) {

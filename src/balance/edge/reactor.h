@@ -11,25 +11,23 @@
 #include <vector>
 
 #include "balance/dispatcher.h"
-#include "balance/edge/client_connection.h"
+#include "balance/edge/client.h"
 #include "balance/edge/memory.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/replica.h"
+#include "balance/edge/request_wishes.h"
 #include "balance/statistics_keeper.h"
 #include "os/event_loop.h"
 
 namespace septet::balance {
 
-// What a client's header says about a request.
-struct RequestWishes {
-  static constexpr std::uint32_t kDefaultPriority = 128;
-  std::uint32_t priority = kDefaultPriority;  // 1 is the most urgent
-  bool has_deadline = false;                  // it is the exchange's
-  std::string_view tenant;
-};
+class GrpcCall;
+class Http2Session;
 
 class Reactor {
  public:
+  enum class Protocol { kHttp, kGrpc };
+
   explicit Reactor(ProxyOptions options);
   ~Reactor();
   Reactor(const Reactor&) = delete;
@@ -57,20 +55,33 @@ class Reactor {
   void replica_is_up(Replica& replica);
 
   // Queues the request for a replica that serves the model.
-  void submit(Exchange& exchange, std::string_view model, const RequestWishes& wishes);
+  void submit(Dispatched& request, Protocol protocol, std::string_view model,
+              const RequestWishes& wishes);
   // The sink goes away.
   void abandon(Exchange& exchange);
   // Part of the reply has reached the client.
-  void forbid_repeat(Exchange& exchange);
+  void forbid_repeat(Dispatched& request);
   // A replica has answered for that model, so it gets a queue of its own.
-  void learn_model(std::string_view model);
+  void learn_model(Protocol protocol, std::string_view model);
+  // A replica for a call that stays with it until unpin(); null when none is up.
+  Replica* pin();
+  void unpin(ReplicaIndex replica) { dispatcher_.unpin(replica); }
+  // Whether any replica of the set has a gRPC address.
+  bool speaks_grpc() const { return grpc_replicas_ > 0; }
   // Carries out what the dispatcher has decided. Called at the end of every event.
   void pump();
 
-  void wait_for_memory(ClientConnection& client) { waiting_for_memory_.push_back(&client); }
+  // The socket of a client that has sent HTTP/2's preface, and what was read from it.
+  void serve_http2(os::UniqueFd fd, std::string_view received);
+  // Writes what the session has to say, at the end of the event.
+  void flush_later(Http2Session& session);
+  // Now; whether there was anything.
+  bool flush_sessions();
+
+  void wait_for_memory(Client& client) { waiting_for_memory_.push_back(&client); }
   void memory_released() { memory_released_ = true; }
   // Destroyed in a later round, when nothing of it is on the stack.
-  void retire(ClientConnection& client);
+  void retire(Client& client);
   void bury(std::unique_ptr<UpstreamConnection> connection);
 
   void count_request() { ++stats_.requests; }
@@ -85,15 +96,26 @@ class Reactor {
     os::UniqueFd fd;
   };
 
+  // A queue of the dispatcher. While only some replicas speak gRPC, its requests wait in queues of
+  // their own; else both protocols share the model's.
+  struct ModelQueue {
+    std::string model;  // empty = those that are not known yet
+    Protocol protocol = Protocol::kHttp;
+    ModelIndex index;
+  };
+
   void accept_from(Listener& listener);
   void pause_accepting(Listener& listener);
   void sweep();
   void sweep_replicas(Instant now);
   void arm_timer();
   void wake_for_memory();
-  void refuse(Exchange& exchange, Dispatcher::Refusal why);
+  void refuse(Dispatched& request, Dispatcher::Refusal why);
   void remove_drained();
-  ModelIndex add_model(std::string_view name);
+  const ModelQueue& find_queue(Protocol protocol, std::string_view model) const;
+  ModelIndex add_model(Protocol protocol, std::string_view name);
+  bool may_take(const Replica& replica, const ModelQueue& queue) const;
+  void sort_protocols();
   std::uint32_t tenant_number(std::string_view name);
   UpstreamStats stats_of(const Replica& replica) const;
 
@@ -102,18 +124,20 @@ class Reactor {
   BufferPool buffers_;
   BodyPool bodies_;
   Dispatcher dispatcher_;
-  std::map<std::string, ModelIndex, std::less<>> models_;
-  ModelIndex unknown_model_;
+  std::map<std::string, ModelQueue, std::less<>> models_;  // by queue_key() of reactor_grpc.cc
+  std::size_t grpc_replicas_ = 0;
+  bool mixed_ = false;  // some replicas speak gRPC, others do not
   std::map<std::string, std::uint32_t, std::less<>> tenants_;
   StatisticsKeeper statistics_;
   std::uint64_t sweeps_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;  // by ReplicaIndex; empty places are free
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<os::Endpoint> endpoints_;
-  std::map<const ClientConnection*, std::unique_ptr<ClientConnection>> clients_;
-  std::vector<std::pair<Instant, std::unique_ptr<ClientConnection>>> retired_;
+  std::map<const Client*, std::unique_ptr<Client>> clients_;
+  std::vector<std::pair<Instant, std::unique_ptr<Client>>> retired_;
   std::vector<std::pair<Instant, std::unique_ptr<UpstreamConnection>>> buried_;
-  std::deque<ClientConnection*> waiting_for_memory_;
+  std::vector<Http2Session*> to_flush_;
+  std::deque<Client*> waiting_for_memory_;
   bool memory_released_ = false;
   bool has_unwanted_ = false;
   bool pumping_ = false;

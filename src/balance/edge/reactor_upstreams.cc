@@ -27,10 +27,11 @@ void Reactor::set_upstreams(std::vector<Upstream> upstreams) {
       replicas_.resize(index.value() + 1U);
     }
     replicas_[index.value()] = std::make_unique<Replica>(*this, std::move(upstream), index);
-    for (const auto& [name, model] : models_) {
-      dispatcher_.set_eligible(index, model, replicas_[index.value()]->serves(name));
+    for (const auto& [key, queue] : models_) {
+      dispatcher_.set_eligible(index, queue.index, may_take(*replicas_[index.value()], queue));
     }
   }
+  sort_protocols();
   remove_drained();
   pump();
 }

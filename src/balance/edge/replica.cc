@@ -9,8 +9,6 @@
 
 namespace septet::balance {
 
-namespace {
-
 const char* failure_text(Failure failure) {
   switch (failure) {
     case Failure::kNotConnected:
@@ -19,7 +17,7 @@ const char* failure_text(Failure failure) {
     case Failure::kConnectionLost:
       return "closed the connection before its reply was complete";
     case Failure::kBadReply:
-      return "sent something that is not an HTTP reply";
+      return "broke off its reply or sent something that is none";
     case Failure::kTimedOut:
       return "did not reply in time";
   }
@@ -40,10 +38,18 @@ unsigned failure_status(Failure failure) {
   return 502;
 }
 
-}  // namespace
+void Exchange::go_to(Replica& replica) { replica.send(*this); }
+
+void Exchange::on_refused(unsigned status, std::string_view message) {
+  sink->on_no_reply(status, message);
+}
 
 Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
-    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), side_(reactor, *this) {}
+    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), side_(reactor, *this) {
+  if (upstream_.grpc) {
+    grpc_.emplace(reactor, *this, *upstream_.grpc);
+  }
+}
 
 Replica::~Replica() = default;
 
@@ -52,7 +58,9 @@ bool Replica::serves(std::string_view model) const {
                                                model) != upstream_.models.end();
 }
 
-bool Replica::quiet() const { return connections_.size() == idle_.size(); }
+bool Replica::quiet() const {
+  return connections_.size() == idle_.size() && (!grpc_ || grpc_->quiet());
+}
 
 UpstreamConnection* Replica::connect(Exchange& exchange) {
   if (!idle_.empty()) {
@@ -73,6 +81,14 @@ UpstreamConnection* Replica::connect(Exchange& exchange) {
 void Replica::send(Exchange& exchange) {
   if (UpstreamConnection* const connection = connect(exchange)) {
     connection->start(exchange);
+  }
+}
+
+void Replica::send(GrpcCall& call) {
+  if (grpc_) {
+    grpc_->start(call);
+  } else {
+    call.on_lost(*this, Failure::kStaleConnection);  // it has no part in this
   }
 }
 
@@ -162,6 +178,9 @@ void Replica::check_time(Instant now) {
     if (i < connections_.size() && connections_[i]->busy() && connections_[i]->deadline() <= now) {
       reply_failed(*connections_[i], Failure::kTimedOut);
     }
+  }
+  if (grpc_) {
+    grpc_->check_time(now);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "balance/dispatcher.h"
+#include "balance/edge/grpc_upstream.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/side_channel.h"
 #include "balance/edge/upstream_connection.h"
@@ -15,6 +16,10 @@
 namespace septet::balance {
 
 class Reactor;
+
+// What to tell a client whose request got no reply.
+const char* failure_text(Failure failure);
+unsigned failure_status(Failure failure);  // HTTP's
 
 class Replica final : public UpstreamConnection::Owner {
  public:
@@ -27,11 +32,13 @@ class Replica final : public UpstreamConnection::Owner {
   const Upstream& upstream() const { return upstream_; }
   ReplicaIndex index() const { return index_; }
   bool serves(std::string_view model) const;
+  bool speaks_grpc() const { return grpc_.has_value(); }
   // Whether nothing is under way, so that it can go.
   bool quiet() const;
 
   // Sends a request; its reply or failure goes to its sink.
   void send(Exchange& exchange);
+  void send(GrpcCall& call);
   void probe();
   // Asks how much of the model it takes at a time, and tells the dispatcher.
   void learn_capacity(const std::string& model, ModelIndex index);
@@ -60,6 +67,7 @@ class Replica final : public UpstreamConnection::Owner {
   std::vector<std::unique_ptr<UpstreamConnection>> connections_;
   std::vector<UpstreamConnection*> idle_;
   SideChannel side_;
+  std::optional<GrpcUpstream> grpc_;
   bool last_words_ = false;  // its statistics were asked for before it goes
 };
 

@@ -204,7 +204,7 @@ UpstreamConnection::Step UpstreamConnection::begin_body() {
       head_.framing == BodyFraming::kLength || head_.framing == BodyFraming::kNone;
   bool keep = has_length && body_left_ <= room;
   if (has_length && !keep && body_left_ <= context_.limits.kept_reply_bytes) {
-    whole_ = context_.bodies.take(body_left_);
+    whole_ = context_.bodies.take(body_left_, BodyPool::For::kReply);
     keep = whole_.valid();
   }
   if (keep) {

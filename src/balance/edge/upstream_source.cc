@@ -8,6 +8,7 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "base/text.h"
 
@@ -16,6 +17,7 @@ namespace septet::balance {
 namespace {
 
 constexpr std::uint16_t kDefaultPort = 8000;  // Triton's HTTP port
+constexpr std::uint16_t kDefaultGrpcPort = 8001;
 constexpr std::string_view kDns = "dns:";
 
 // Every address behind the name, as numbers, in a fixed order.
@@ -46,6 +48,22 @@ Result<std::vector<os::Endpoint>> look_up(const os::Endpoint& named) {
   return addresses;
 }
 
+// A port alone is one of the same host, so that it can be said of every address of a DNS name.
+Result<Ok> apply_grpc(std::string_view value, Upstream& upstream) {
+  const std::optional<std::uint64_t> port = parse_uint(value);
+  if (port && *port > 0 && *port <= 65535 && !upstream.endpoint.is_unix()) {
+    upstream.grpc = os::Endpoint{upstream.endpoint.host, static_cast<std::uint16_t>(*port), {}};
+    return Ok{};
+  }
+  Result<os::Endpoint> endpoint = os::parse_endpoint(value, kDefaultGrpcPort);
+  if (port || !endpoint.ok()) {
+    return make_error(ErrorKind::kUsage, fmt::format("'grpc={}' is no address", value),
+                      "write grpc=unix:/PATH, grpc=HOST:PORT, or grpc=PORT for the same host");
+  }
+  upstream.grpc = *std::move(endpoint);
+  return Ok{};
+}
+
 Result<Ok> apply_option(std::string_view option, Upstream& upstream) {
   if (option.starts_with("name=") && option.size() > 5) {
     upstream.name = std::string(option.substr(5));
@@ -57,8 +75,11 @@ Result<Ok> apply_option(std::string_view option, Upstream& upstream) {
     }
     return Ok{};
   }
+  if (option.starts_with("grpc=") && option.size() > 5) {
+    return apply_grpc(option.substr(5), upstream);
+  }
   return make_error(ErrorKind::kUsage, fmt::format("upstream option '{}' is unknown", option),
-                    "write name=NAME or models=A,B");
+                    "write name=NAME, grpc=ADDRESS or models=A,B");
 }
 
 }  // namespace
@@ -90,7 +111,7 @@ Result<std::vector<Upstream>> parse_upstream(std::string_view line) {
   }
   std::vector<Upstream> upstreams;
   for (const os::Endpoint& one : addresses) {
-    Upstream upstream{one.text(), one, {}};
+    Upstream upstream{.name = one.text(), .endpoint = one, .models = {}};
     for (std::size_t i = 1; i < words.size(); ++i) {
       SEPTET_TRY(apply_option(words[i], upstream));
     }

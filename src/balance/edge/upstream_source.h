@@ -4,6 +4,8 @@
 //   10.0.0.7:8000                            a host and port
 //   dns:replicas.default.svc:8000            every address of the name (a headless service)
 //   unix:/run/r1.sock name=MIG-1 models=a,b  in a file, one a line, # begins a comment
+//   unix:/run/r2.sock grpc=unix:/run/r2.grpc where its gRPC server is; without, it takes no calls
+//   dns:replicas.default.svc:8000 grpc=8001  a port of the same host
 //
 // Owned by the verb; any one thread. Looking a name up blocks, so this stays off the reactor.
 #pragma once

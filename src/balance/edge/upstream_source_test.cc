@@ -27,6 +27,20 @@ TEST(ParseUpstream, UnderstandsAddressesNamesAndModels) {
   EXPECT_EQ(named->front().models, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(ParseUpstream, SaysWhereTheGrpcServerIs) {
+  const auto at_path = parse_upstream("unix:/run/a grpc=unix:/run/a.grpc");
+  const auto same_host = parse_upstream("10.0.0.7:9000 grpc=9001");
+  const auto other = parse_upstream("10.0.0.7:9000 grpc=10.0.0.8:9001");
+
+  ASSERT_TRUE(at_path.ok() && same_host.ok() && other.ok());
+  EXPECT_EQ(at_path->front().grpc->unix_path, "/run/a.grpc");
+  EXPECT_EQ(same_host->front().grpc->text(), "10.0.0.7:9001");
+  EXPECT_EQ(other->front().grpc->text(), "10.0.0.8:9001");
+  EXPECT_EQ(parse_upstream("10.0.0.7:9000")->front().grpc, std::nullopt);
+  EXPECT_EQ(parse_upstream("unix:/run/a grpc=9001").error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(parse_upstream("10.0.0.7:9000 grpc=99999").error().kind, ErrorKind::kUsage);
+}
+
 TEST(ParseUpstream, LooksUpEveryAddressOfAName) {
   const auto found = parse_upstream("dns:127.0.0.1:8000 name=pod");
 

@@ -1,0 +1,311 @@
+#include "balance/edge/grpc_stream.h"
+
+#include <algorithm>
+
+#include "balance/edge/grpc_connection.h"
+#include "balance/edge/grpc_upstream.h"
+#include "balance/edge/reactor.h"
+
+namespace septet::balance {
+
+namespace {
+
+// What a client may send of a message before its memory was found: a stream's first window.
+constexpr std::size_t kFirstWindow = 65535;
+// Long bodies are received through a window of this size at most.
+constexpr std::size_t kMaxWindow = 4 << 20;
+
+}  // namespace
+
+GrpcStream::GrpcStream(Reactor& reactor, GrpcConnection& connection, StreamId id)
+    : reactor_(reactor), connection_(connection), id_(id), since_(reactor.now()) {}
+
+GrpcStream::~GrpcStream() { let_go(); }
+
+bool GrpcStream::on_field(std::string_view name, std::string_view value) {
+  if (state_ != State::kHead) {
+    return true;  // trailers of a request: gRPC knows none
+  }
+  head_.add(name, value);
+  return head_.bytes() <= reactor_.options().max_head_bytes && head_.size() <= 100;
+}
+
+void GrpcStream::on_fields_end() {
+  if (state_ == State::kHead) {
+    begin();
+  }
+}
+
+void GrpcStream::begin() {
+  state_ = State::kBody;
+  since_ = reactor_.now();
+  reactor_.count_request();
+  if (head_.find(":method") != "POST" ||
+      !head_.find("content-type").starts_with("application/grpc")) {
+    // As the gRPC protocol asks for; HTTP/2 carries nothing else here.
+    reply_head_.add(":status", "415");
+    reactor_.count_reply(415);
+    reply_ended_ = committed_ = true;
+    state_ = State::kDone;
+    connection_.codec().submit_response(id_, reply_head_, Http2Codec::Body::kNone);
+    return;
+  }
+  kind_ = find_grpc_kind(head_.find(":path"));
+  deadline = is_stream() ? Instant::max() : reactor_.now() + reactor_.options().request_timeout;
+  read_wishes();
+  if (is_stream()) {
+    begin_stream();
+  }
+}
+
+void GrpcStream::read_wishes() {
+  head_.each([this](const FieldList::Field& field) {
+    wishes_.read_field(field.name, field.value);
+    if (field.name == "grpc-timeout") {
+      wishes_.timeout = parse_grpc_timeout(field.value).value_or(wishes_.timeout);
+    }
+  });
+  if (wishes_.has_deadline()) {
+    deadline = std::min(deadline, reactor_.now() + wishes_.timeout);
+  }
+}
+
+// The client's fields without those that belong to its connection; time is what is left of it.
+void GrpcStream::build_request() {
+  request_.clear();
+  head_.each([this](const FieldList::Field& field) {
+    if (field.name != "grpc-timeout" && field.name != "content-length") {
+      request_.add(field.name, field.value);
+    }
+  });
+  if (wishes_.has_deadline()) {
+    request_.add("grpc-timeout", grpc_timeout_text(deadline - reactor_.now()));
+  }
+}
+
+void GrpcStream::begin_stream() {
+  Replica* const replica = reactor_.pin();
+  if (replica == nullptr) {
+    fail(GrpcStatus::kUnavailable, reactor_.speaks_grpc()
+                                       ? "no replica is ready; try again later"
+                                       : "no replica behind this address has a gRPC address");
+    return;
+  }
+  pinned_ = replica->index();
+  state_ = State::kWaiting;
+  build_request();
+  replica->send(*this);
+}
+
+void GrpcStream::on_data(std::string_view bytes) {
+  connection_.codec().consume_connection(bytes.size());
+  if (reply_ended_ || (committed_ && !is_stream())) {
+    return;  // answered already; its window stays shut
+  }
+  since_ = reactor_.now();
+  unconsumed_ += bytes.size();
+  if (!is_stream()) {
+    take_unary(bytes);
+    return;
+  }
+  body_.drop_read();
+  if (!body_.append(reactor_.bodies(), bytes, BodyPool::For::kBeginning)) {
+    fail(GrpcStatus::kResourceExhausted, "the proxy's memory is full; try again later");
+  } else if (upstream != nullptr) {
+    upstream->more();
+  }
+}
+
+void GrpcStream::take_unary(std::string_view bytes) {
+  const std::size_t limit = reactor_.options().max_body_bytes;
+  const std::optional<std::uint64_t> announced =
+      body_.size() == 0 ? framed_size(bytes) : framed_size(body_.all());
+  const std::uint64_t size =
+      std::max<std::uint64_t>(announced.value_or(0), body_.size() + bytes.size());
+  if (size > limit) {
+    fail(GrpcStatus::kResourceExhausted, "request message of " + std::to_string(size) +
+                                             " bytes is larger than the limit of " +
+                                             std::to_string(limit) + " bytes");
+    return;
+  }
+  if (state_ == State::kBody && announced) {
+    // Found at once, the message is copied only once.
+    static_cast<void>(body_.reserve(reactor_.bodies(), *announced, BodyPool::For::kRequest));
+  }
+  if (!body_.append(reactor_.bodies(), bytes, BodyPool::For::kBeginning)) {
+    fail(GrpcStatus::kResourceExhausted, "the proxy's memory is full; try again later");
+    return;
+  }
+  if (state_ == State::kBody && !reserve()) {
+    state_ = State::kMemory;
+    connection_.wait_for_memory(*this);
+  }
+}
+
+// Memory for the whole message, and its window; false when there is none now.
+bool GrpcStream::reserve() {
+  const std::uint64_t announced = framed_size(body_.all()).value_or(0);
+  if (!reactor_.bodies().fits(announced)) {
+    fail(GrpcStatus::kResourceExhausted, "the proxy's memory limit is smaller than this request");
+    return true;
+  }
+  if (!body_.reserve(reactor_.bodies(), announced, BodyPool::For::kRequest)) {
+    return false;
+  }
+  if (announced > kFirstWindow && body_.size() <= kFirstWindow) {
+    connection_.codec().open_window(id_, std::min<std::size_t>(announced, kMaxWindow));
+  }
+  connection_.codec().consume_stream(id_, unconsumed_);
+  unconsumed_ = 0;
+  connection_.flush_later();
+  return true;
+}
+
+void GrpcStream::memory_freed() {
+  if (state_ != State::kMemory) {
+    return;
+  }
+  if (!reserve()) {
+    connection_.wait_for_memory(*this);
+  } else if (state_ == State::kMemory) {
+    state_ = State::kBody;
+    since_ = reactor_.now();
+    if (client_ended_) {
+      dispatch();
+    }
+  }
+}
+
+void GrpcStream::on_end() {
+  client_ended_ = true;
+  if (is_stream()) {
+    if (upstream != nullptr) {
+      upstream->more();
+    }
+  } else if (state_ == State::kBody) {
+    dispatch();
+  }
+}
+
+// A single request is here, whole.
+void GrpcStream::dispatch() {
+  state_ = State::kWaiting;
+  switch (kind_) {
+    case GrpcKind::kInfer:
+      model_ = peek_model(body_.all());
+      queue();
+      return;
+    case GrpcKind::kLive:
+      answer(truth_reply(true));
+      return;
+    case GrpcKind::kReady:
+      answer(truth_reply(reactor_.dispatcher().any_up()));
+      return;
+    case GrpcKind::kHealthCheck:
+      answer(health_reply(reactor_.dispatcher().any_up()));
+      return;
+    case GrpcKind::kAnyReplica:
+    case GrpcKind::kEveryReplica:
+    case GrpcKind::kStatistics:
+    case GrpcKind::kRepositoryIndex:
+      start_fan_out();
+      return;
+    case GrpcKind::kNotServed:
+    case GrpcKind::kStream:
+      fail(GrpcStatus::kUnimplemented, "this method is not served here");
+      return;
+  }
+}
+
+void GrpcStream::queue() {
+  if (!reactor_.speaks_grpc()) {
+    fail(GrpcStatus::kUnavailable, "no replica behind this address has a gRPC address");
+    return;
+  }
+  reactor_.submit(*this, Reactor::Protocol::kGrpc, model_, wishes_);
+}
+
+void GrpcStream::requeue() {
+  if (ticket && upstream == nullptr && !committed_) {
+    static_cast<void>(reactor_.dispatcher().cancel(*ticket));
+    ticket.reset();
+    queue();
+  }
+}
+
+// Statistics and the index are asked for over HTTP, where all that is merged comes together.
+void GrpcStream::start_fan_out() {
+  build_request();
+  if (kind_ == GrpcKind::kAnyReplica || kind_ == GrpcKind::kEveryReplica) {
+    call_fan_out_ = std::make_unique<GrpcFanOut>(
+        reactor_, *this,
+        kind_ == GrpcKind::kAnyReplica ? GrpcFanOut::Rule::kFirst : GrpcFanOut::Rule::kAll, *this,
+        body_.all());
+    call_fan_out_->start();
+    return;
+  }
+  const bool statistics = kind_ == GrpcKind::kStatistics;
+  std::optional<GrpcQuestion> question =
+      statistics ? read_statistics_question(body_.all()) : read_index_question(body_.all());
+  if (!question) {
+    fail(GrpcStatus::kInternal, "the request message cannot be read");
+    return;
+  }
+  question_ = *std::move(question);
+  const Route route{statistics ? RouteKind::kStatistics : RouteKind::kRepositoryIndex,
+                    question_.model, question_.version};
+  fan_out_ = std::make_unique<FanOut>(
+      reactor_, *this, route, FanOut::Question{question_.head, question_.body, false, deadline});
+  fan_out_->start();
+}
+
+void GrpcStream::check_time(Instant now) {
+  const ProxyOptions& options = reactor_.options();
+  const Duration waited = now - since_;
+  if (state_ == State::kDone) {
+    return;
+  }
+  if (!is_stream() && state_ == State::kBody && waited > options.body_timeout) {
+    fail(GrpcStatus::kDeadlineExceeded, "the request's message took too long");
+  } else if (state_ == State::kMemory && waited > options.request_timeout) {
+    fail(GrpcStatus::kResourceExhausted, "the proxy has no memory left for this request");
+  } else if (pinned_ && reactor_.dispatcher().view(*pinned_).state == ReplicaState::kDraining &&
+             waited > options.request_timeout) {
+    fail(GrpcStatus::kUnavailable, "the replica is leaving; open the stream again");
+  }
+}
+
+void GrpcStream::on_closed(Http2Error /*error*/) {
+  let_go();
+  connection_.forget(id_);
+}
+
+// The client or its connection is gone, or the reply is complete.
+void GrpcStream::let_go() {
+  state_ = State::kDone;
+  const bool queued = ticket && reactor_.dispatcher().cancel(*ticket);
+  if (upstream != nullptr) {
+    upstream->cancel();
+  }
+  if (ticket && !queued) {
+    // It was told to stop, which says nothing about it, and nobody wants it again.
+    static_cast<void>(
+        reactor_.dispatcher().failed(reactor_.now(), *ticket, Failure::kStaleConnection));
+  }
+  ticket.reset();
+  unpin();
+  fan_out_.reset();
+  call_fan_out_.reset();
+  body_.release();
+  reply_.release();
+  reactor_.memory_released();
+}
+
+void GrpcStream::unpin() {
+  if (pinned_) {
+    reactor_.unpin(*pinned_);
+    pinned_.reset();
+  }
+}
+
+}  // namespace septet::balance

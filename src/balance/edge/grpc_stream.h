@@ -1,0 +1,107 @@
+// GrpcStream: one call of a client, from its head to the end of its reply.
+//
+//   head -> body -> (memory) -> waiting -> replying -> done          a single request
+//   head -> replying (both ways) -> done                            a stream, pinned to a replica
+//
+// A single request is kept whole until its reply is complete, so that it can be sent to another
+// replica; a stream passes through windows of 64 and 256 KiB. Owned by its GrpcConnection.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "balance/edge/byte_queue.h"
+#include "balance/edge/fan_out.h"
+#include "balance/edge/grpc_call.h"
+#include "balance/edge/grpc_fan_out.h"
+#include "balance/edge/grpc_messages.h"
+#include "balance/edge/request_wishes.h"
+#include "balance/grpc_route.h"
+
+namespace septet::balance {
+
+class GrpcConnection;
+class Reactor;
+
+class GrpcStream final : public Http2Stream,
+                         public GrpcCall,
+                         public FanOut::Owner,
+                         public GrpcFanOut::Owner {
+ public:
+  GrpcStream(Reactor& reactor, GrpcConnection& connection, StreamId id);
+  ~GrpcStream() override;
+
+  StreamId id() const { return id_; }
+  void check_time(Instant now);
+  void memory_freed();
+  void requeue();
+
+  // The client's side.
+  bool on_field(std::string_view name, std::string_view value) override;
+  void on_fields_end() override;
+  void on_data(std::string_view bytes) override;
+  void on_end() override;
+  void on_closed(Http2Error error) override;
+  Supply supply(char* to, std::size_t room) override;
+
+  // The replica's side.
+  void go_to(Replica& replica) override;
+  void on_refused(unsigned status, std::string_view message) override;
+  Supply supply_request(char* to, std::size_t room) override;
+  void on_reply_head(const FieldList& fields) override;
+  void on_reply_data(std::string_view data) override;
+  void on_reply_trailers(const FieldList& fields) override;
+  void on_reply_end() override;
+  void on_lost(Replica& replica, Failure failure) override;
+
+  // The fan-outs' side.
+  void on_merged(const MergedReply& reply) override;
+  void on_merged_call(const GrpcReply& reply) override;
+
+ private:
+  enum class State { kHead, kBody, kMemory, kWaiting, kReplying, kDone };
+
+  void begin();
+  void read_wishes();
+  void build_request();
+  void begin_stream();
+  void take_unary(std::string_view bytes);
+  bool reserve();
+  void dispatch();
+  void queue();
+  void start_fan_out();
+  void answer(std::string_view protobuf);
+  void fail(GrpcStatus status, std::string_view message);
+  void commit();
+  void end_reply();
+  void let_go();
+  void unpin();
+  bool is_stream() const { return kind_ == GrpcKind::kStream; }
+
+  Reactor& reactor_;
+  GrpcConnection& connection_;
+  StreamId id_;
+  State state_ = State::kHead;
+  GrpcKind kind_ = GrpcKind::kInfer;
+  bool client_ended_ = false;  // it sends nothing more
+  bool committed_ = false;     // the reply's head has gone to the client
+  bool reply_ended_ = false;
+  Instant since_;
+  ByteQueue body_;              // of the request
+  std::size_t unconsumed_ = 0;  // bytes of the request that the client's window still counts
+  std::string model_;
+  RequestWishes wishes_;
+  FieldList head_;  // the client's
+  FieldList reply_head_;
+  ByteQueue reply_;
+  std::size_t reply_unconsumed_ = 0;
+  FieldList trailers_;
+  int returns_ = 0;  // how often a replica gave it back unread
+  std::optional<ReplicaIndex> pinned_;
+  GrpcQuestion question_;  // as the HTTP fan-out asks it
+  std::unique_ptr<FanOut> fan_out_;
+  std::unique_ptr<GrpcFanOut> call_fan_out_;
+};
+
+}  // namespace septet::balance
