@@ -5,16 +5,22 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 
 #include "balance/edge/proxy.h"
+#include "base/text.h"
 #include "os/process.h"
 #include "support/closed_loop.h"
 
 namespace septet {
 namespace {
 
-constexpr std::uint64_t kRequests = 100'000;
+// SEPTET_KILL_CALLS runs the same for longer.
+std::uint64_t requests_wanted() {
+  const char* const text = std::getenv("SEPTET_KILL_CALLS");
+  return text == nullptr ? 100'000 : parse_uint(text).value_or(100'000);
+}
 constexpr std::uint64_t kKills = 40;
 
 class KillTest : public testing::Test {
@@ -53,15 +59,15 @@ class KillTest : public testing::Test {
   }
   // Runs the load and calls back kKills times on the way, with other requests in flight.
   test::ClosedLoopResult load(const std::function<void(std::size_t)>& disturb) {
+    const std::uint64_t requests = requests_wanted();
     std::size_t disturbed = 0;
     const auto on_ended = [&](std::uint64_t ended) {
-      if (disturbed < kKills && ended == (disturbed + 1) * kRequests / (kKills + 1)) {
+      if (disturbed < kKills && ended == (disturbed + 1) * requests / (kKills + 1)) {
         disturb(disturbed++);
       }
     };
-    const test::ClosedLoopResult result =
-        test::run_closed_loop({proxy_->endpoint(), 16, kRequests, test::infer_request("m", 1024),
-                               seconds(280), on_ended});
+    const test::ClosedLoopResult result = test::run_closed_loop(
+        {proxy_->endpoint(), 16, requests, test::infer_request("m", 1024), seconds(280), on_ended});
     EXPECT_EQ(disturbed, kKills);
     return result;
   }
@@ -80,7 +86,7 @@ TEST_F(KillTest, KilledReplicasCostNoRequest) {
   });
 
   EXPECT_EQ(result.failed, 0U);
-  EXPECT_EQ(result.latencies.size(), kRequests);
+  EXPECT_EQ(result.latencies.size(), requests_wanted());
   EXPECT_GT(proxy_->stats().retries, 0U);
 }
 
@@ -94,7 +100,7 @@ TEST_F(KillTest, ARollingChangeOfTheSetCostsNoRequest) {
   });
 
   EXPECT_EQ(result.failed, 0U);
-  EXPECT_EQ(result.latencies.size(), kRequests);
+  EXPECT_EQ(result.latencies.size(), requests_wanted());
 }
 
 }  // namespace
