@@ -13,6 +13,7 @@
 #include "os/event_loop.h"
 #include "serve/edge/grpc_server.h"
 #include "serve/edge/http_frontend.h"
+#include "serve/edge/http_transport.h"
 #include "serve/edge/memory_fault.h"
 #include "serve/edge/onnx_runtime.h"
 #include "serve/edge/timed_backend.h"
@@ -52,6 +53,8 @@ struct ServeWords {
   std::vector<std::string> restrict_both;
   std::string grpc_certificate;
   std::string grpc_key;
+  std::string http_certificate;
+  std::string http_key;
   unsigned verbose = 0;
   serve::TimedBackendOptions timed;
 };
@@ -98,6 +101,11 @@ void raise_descriptor_limit() {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+}
+
+// A PEM file; empty when no path is given.
+Result<std::string> read_pem(const std::string& path) {
+  return path.empty() ? std::string() : serve::read_whole_file(path, std::uint64_t{1} << 20);
 }
 
 // False when the parent is gone already.
@@ -154,7 +162,8 @@ serve::InferenceServerOptions server_options(const ServeWords& words) {
 // Everything that runs, in the order of its making; taken apart in reverse.
 class Server {
  public:
-  Server(const ServeWords& words, serve::Restrictions http_restrictions)
+  Server(const ServeWords& words, serve::Restrictions http_restrictions,
+         std::shared_ptr<const serve::TlsIdentity> http_identity)
       : words_(words),
         stop_(loop_, [this] { drain(); }),
         onnx_({.intra_op_threads = words.intra_op_threads}),
@@ -164,7 +173,8 @@ class Server {
                     words.instances > 0 ? std::optional<int>(words.instances) : std::nullopt}),
         server_(server_options(words), store_),
         frontend_(server_, std::move(http_restrictions)),
-        http_(loop_, frontend_, {.max_body_bytes = words.max_input_bytes}) {
+        http_(loop_, frontend_,
+              {.max_body_bytes = words.max_input_bytes, .tls = std::move(http_identity)}) {
     server_.log().verbose_level = words.verbose;
   }
 
@@ -229,13 +239,11 @@ class Server {
     options.restrictions = std::move(*restricted);
     for (const auto& [path, to] : {std::pair(&words_.grpc_certificate, &options.certificate),
                                    std::pair(&words_.grpc_key, &options.private_key)}) {
-      if (!path->empty()) {
-        auto pem = serve::read_whole_file(*path, std::uint64_t{1} << 20);
-        if (!pem.ok()) {
-          return pem.error();
-        }
-        *to = std::move(*pem);
+      auto pem = read_pem(*path);
+      if (!pem.ok()) {
+        return pem.error();
       }
+      *to = std::move(*pem);
     }
     auto started = serve::GrpcServer::start(server_, options);
     if (!started.ok()) {
@@ -296,12 +304,17 @@ int serve(const ServeWords& words) {
   if (!restricted.ok()) {
     return complain(restricted.error());
   }
+  auto identity = serve::TlsIdentity::from_files(words.http_certificate, words.http_key);
+  if (!identity.ok()) {
+    return complain(identity.error());
+  }
   raise_descriptor_limit();
+  std::signal(SIGPIPE, SIG_IGN);            // TLS writes without MSG_NOSIGNAL; the error tells
   std::optional<serve::MemoryFault> fault;  // before any other thread: it blocks its signal
   if (words.fault_allocate > 0) {
     fault.emplace(words.fault_allocate);
   }
-  Server server(words, std::move(*restricted));
+  Server server(words, std::move(*restricted), std::move(*identity));
   return server.run();
 }
 
@@ -327,6 +340,8 @@ void add_network(CLI::App& verb, ServeWords& words) {
   verb.add_option("--grpc-restricted-protocol", words.restrict_grpc, "The same for gRPC only");
   verb.add_option("--grpc-server-cert", words.grpc_certificate, "PEM file: TLS for gRPC");
   verb.add_option("--grpc-server-key", words.grpc_key, "PEM file: TLS for gRPC");
+  verb.add_option("--http-server-cert", words.http_certificate, "PEM file: TLS for HTTP over TCP");
+  verb.add_option("--http-server-key", words.http_key, "PEM file: TLS for HTTP over TCP");
   verb.add_option("--http-max-input-size", words.max_input_bytes, "Largest request body, bytes")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 31));
   verb.add_option("--allow-client-shm", words.allow_client_shm,

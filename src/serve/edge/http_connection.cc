@@ -1,13 +1,11 @@
 #include "serve/edge/http_connection.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "inference/json_writer.h"
 #include "inference/v2_codec.h"
 #include "os/clock.h"
 
@@ -20,17 +18,16 @@ using inference::kBodyPadding;
 
 namespace {
 
-// A client that was refused may still be sending; reading on for a while lets it see the answer.
-constexpr Duration kLingerTime = seconds(2);
-constexpr std::size_t kPartsPerWrite = 64;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-HttpConnection::HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueFd fd)
+HttpConnection::HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueFd fd,
+                               const std::shared_ptr<const TlsIdentity>& identity)
     : server_(server),
       id_(id),
       fd_(std::move(fd)),
+      transport_(fd_.get(), identity),
       deadline_(os::now() + server.options_.head_timeout),
       parser_(server.options_.head_limits) {}
 
@@ -79,23 +76,31 @@ void HttpConnection::on_ready(std::uint32_t events) {
   }
 }
 
+// What TLS has decrypted already is taken at once: no event of the socket tells about it.
 void HttpConnection::read_input() {
+  while (read_once() && transport_.has_received() && state_ != State::kBusy &&
+         state_ != State::kWriting && state_ != State::kGone) {
+  }
+}
+
+// Whether anything was received.
+bool HttpConnection::read_once() {
   if (state_ == State::kBody && !chunks_) {
     if (read_body_directly()) {
       dispatch();
     }
-    return;
+    return state_ != State::kGone;
   }
   std::string& scratch = server_.scratch_;
-  const ssize_t got = ::recv(fd_.get(), scratch.data(), scratch.size(), 0);
+  const ssize_t got = transport_.receive(scratch.data(), scratch.size());
   if (got <= 0) {
     if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
       close();
     }
-    return;
+    return false;
   }
   if (state_ == State::kLingering) {
-    return;
+    return true;
   }
   const std::string_view received(scratch.data(), static_cast<std::size_t>(got));
   if (input_.empty()) {
@@ -105,6 +110,7 @@ void HttpConnection::read_input() {
     const std::string input = std::exchange(input_, {});
     process(input);
   }
+  return true;
 }
 
 // Takes message after message; what is left of an unfinished one goes to input_.
@@ -188,8 +194,8 @@ std::size_t HttpConnection::take_head(std::string_view input) {
     return 0;
   }
   if (head.expect_continue && input.size() == result.head_bytes) {
-    [[maybe_unused]] const ssize_t sent =
-        ::send(fd_.get(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL);
+    const iovec part{const_cast<char*>(kContinue.data()), kContinue.size()};
+    transport_.send(std::span(&part, 1));
   }
   if (head.framing == BodyFraming::kLength && head.content_length == 0) {
     dispatch();
@@ -215,8 +221,7 @@ std::size_t HttpConnection::take_body(std::string_view input) {
 bool HttpConnection::read_body_directly() {
   const std::size_t length = exchange_->head().content_length;
   while (body_received_ < length) {
-    const ssize_t got =
-        ::recv(fd_.get(), buffer_.data + body_received_, length - body_received_, 0);
+    const ssize_t got = transport_.receive(buffer_.data + body_received_, length - body_received_);
     if (got > 0) {
       body_received_ += static_cast<std::size_t>(got);
       continue;
@@ -277,107 +282,6 @@ void HttpConnection::dispatch() {
   state_ = State::kBusy;
   deadline_ = Instant::max();
   server_.handler_.handle(exchange_);
-}
-
-void HttpConnection::refuse(unsigned status, const std::string& reason) {
-  keep_alive_ = false;
-  buffer_ = {};
-  state_ = State::kBusy;
-  respond({.status = status, .body = inference::error_json(reason), .close = true});
-}
-
-void HttpConnection::respond(HttpResponse response) {
-  if (state_ != State::kBusy) {
-    return;
-  }
-  const bool to_head = exchange_ && exchange_->head().method == "HEAD";
-  exchange_.reset();
-  keep_alive_ = keep_alive_ && !response.close && !ending_;
-  output_ = std::move(response);
-  std::size_t length = output_.body.size();
-  for (const inference::Blob& piece : output_.pieces) {
-    length += piece.size();
-  }
-  output_head_.clear();
-  inference::append_status_line(output_head_, output_.status);
-  inference::append_field(output_head_, "Content-Type", output_.content_type);
-  for (const auto& [name, value] : output_.fields) {
-    inference::append_field(output_head_, name, value);
-  }
-  inference::append_field(output_head_, "Content-Length", length);
-  if (!keep_alive_) {
-    inference::append_field(output_head_, "Connection", "close");
-  }
-  output_head_ += "\r\n";
-  output_parts_.clear();
-  next_part_ = 0;
-  const auto add = [&](const void* data, std::size_t size) {
-    if (size > 0) {
-      output_parts_.push_back({const_cast<void*>(data), size});
-    }
-  };
-  add(output_head_.data(), output_head_.size());
-  if (!to_head) {
-    add(output_.body.data(), output_.body.size());
-    for (const inference::Blob& piece : output_.pieces) {
-      add(piece.bytes.data(), piece.size());
-    }
-  }
-  state_ = State::kWriting;
-  deadline_ = os::now() + server_.options_.write_timeout;
-  flush();
-}
-
-void HttpConnection::flush() {
-  while (next_part_ < output_parts_.size()) {
-    msghdr message{};
-    message.msg_iov = output_parts_.data() + next_part_;
-    message.msg_iovlen = std::min(output_parts_.size() - next_part_, kPartsPerWrite);
-    const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) {
-      continue;
-    }
-    if (sent < 0) {
-      errno == EAGAIN ? set_events(EPOLLOUT) : close();
-      return;
-    }
-    deadline_ = os::now() + server_.options_.write_timeout;
-    auto left = static_cast<std::size_t>(sent);
-    while (left > 0) {
-      iovec& part = output_parts_[next_part_];
-      const std::size_t done = std::min(left, part.iov_len);
-      part.iov_base = static_cast<char*>(part.iov_base) + done;
-      part.iov_len -= done;
-      left -= done;
-      next_part_ += part.iov_len == 0 ? 1 : 0;
-    }
-  }
-  finish_response();
-}
-
-void HttpConnection::finish_response() {
-  output_ = {};
-  output_head_ = {};
-  output_parts_ = {};
-  if (!keep_alive_) {
-    linger();
-    return;
-  }
-  state_ = State::kIdle;
-  deadline_ = os::now() + server_.options_.idle_timeout;
-  set_events(EPOLLIN);
-  if (!processing_ && !input_.empty()) {
-    const std::string input = std::exchange(input_, {});
-    process(input);
-  }
-}
-
-void HttpConnection::linger() {
-  ::shutdown(fd_.get(), SHUT_WR);
-  state_ = State::kLingering;
-  input_ = {};
-  deadline_ = os::now() + kLingerTime;
-  set_events(EPOLLIN);
 }
 
 void HttpConnection::end_when_idle() {

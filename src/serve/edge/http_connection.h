@@ -12,12 +12,15 @@
 #include <optional>
 
 #include "serve/edge/http_server.h"
+#include "serve/edge/http_transport.h"
 
 namespace septet::serve {
 
 class HttpConnection : private os::EventLoop::Watcher {
  public:
-  HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueFd fd);
+  // identity: null for a plain connection.
+  HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueFd fd,
+                 const std::shared_ptr<const TlsIdentity>& identity);
   ~HttpConnection() override;
 
   [[nodiscard]] Result<Ok> start();
@@ -34,6 +37,7 @@ class HttpConnection : private os::EventLoop::Watcher {
 
   void on_ready(std::uint32_t events) override;
   void read_input();
+  bool read_once();
   void process(std::string_view input);
   std::size_t take_head(std::string_view input);
   std::size_t take_body(std::string_view input);
@@ -51,6 +55,7 @@ class HttpConnection : private os::EventLoop::Watcher {
   HttpServer& server_;
   std::uint64_t id_;
   os::UniqueFd fd_;
+  HttpTransport transport_;
   State state_ = State::kIdle;
   Instant deadline_;
   std::uint32_t events_ = 0;

@@ -34,6 +34,7 @@ class HttpServer::Listener : public os::EventLoop::Watcher {
   }
   void on_ready(std::uint32_t /*events*/) override { server_.accept_all(*this); }
   int fd() const { return fd_.get(); }
+  bool is_unix() const { return !unix_path_.empty(); }
 
  private:
   HttpServer& server_;
@@ -77,9 +78,9 @@ void HttpExchange::respond(HttpResponse response) {
 HttpServer::HttpServer(os::EventLoop& loop, HttpHandler& handler, HttpServerOptions options)
     : loop_(loop),
       handler_(handler),
-      options_(options),
+      options_(std::move(options)),
       pool_(kKeptBodyBytes),
-      scratch_(options.head_limits.max_head_bytes, '\0'),
+      scratch_(options_.head_limits.max_head_bytes, '\0'),
       link_(std::make_shared<HttpServerLink>(HttpServerLink{&loop, this, {}})) {
   loop_.post([link = link_] { link->thread = std::this_thread::get_id(); });
   sweep_timer_ = loop_.call_after(kSweepEvery, [this] { sweep(); });
@@ -129,7 +130,8 @@ void HttpServer::accept_all(Listener& listener) {
       return;
     }
     const std::uint64_t id = ++last_connection_;
-    auto connection = std::make_unique<HttpConnection>(*this, id, std::move(fd));
+    auto connection = std::make_unique<HttpConnection>(*this, id, std::move(fd),
+                                                       listener.is_unix() ? nullptr : options_.tls);
     if (connection->start().ok()) {
       connections_.emplace(id, std::move(connection));
     }

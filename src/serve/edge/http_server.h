@@ -23,6 +23,8 @@
 
 namespace septet::serve {
 
+class TlsIdentity;
+
 struct HttpServerOptions {
   inference::HttpLimits head_limits{};
   std::uint64_t max_body_bytes = std::uint64_t{64} << 20;
@@ -33,6 +35,7 @@ struct HttpServerOptions {
   // A body must arrive within body_grace plus its size at this rate.
   Duration body_grace = seconds(30);
   std::uint64_t body_bytes_per_second = 64 * 1024;
+  std::shared_ptr<const TlsIdentity> tls{};  // for TCP; null = none. Unix sockets stay plain
 };
 
 struct HttpResponse {
