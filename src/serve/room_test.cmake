@@ -3,3 +3,4 @@ target_sources(serve_test PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/both_interfa
                                   ${CMAKE_SOURCE_DIR}/tests/support/fake_backend.cc
                                   ${CMAKE_SOURCE_DIR}/tests/support/test_server.cc)
 target_include_directories(serve_test PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_compile_definitions(serve_test PRIVATE SEPTET_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

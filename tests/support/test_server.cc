@@ -156,8 +156,7 @@ void TestServer::add_copy(const std::string& name, const std::string& type,
 
 void TestServer::start(serve::InferenceServerOptions options, serve::HttpServerOptions http,
                        serve::Restrictions restrictions) {
-  store_ = std::make_unique<serve::ModelStore>(std::vector<std::string>{folder_.path()},
-                                               std::vector<serve::Backend*>{&backend_});
+  store_ = std::make_unique<serve::ModelStore>(std::vector<std::string>{folder_.path()}, backends_);
   server_ = std::make_unique<serve::InferenceServer>(options, *store_);
   server_->log().error_on = false;  // failures are looked for in the answers
   frontend_ = std::make_unique<serve::HttpFrontend>(*server_, std::move(restrictions));

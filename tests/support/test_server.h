@@ -66,6 +66,8 @@ class TestServer {
   // One input and output of any length; compute "copy" unless told otherwise.
   void add_copy(const std::string& name, const std::string& type, const std::string& extra = {},
                 const std::string& compute = "copy");
+  // One more engine beside the fake one, which it outlives.
+  void add_backend(serve::Backend& backend) { backends_.push_back(&backend); }
   TemporaryFolder& folder() { return folder_; }
 
   void start(serve::InferenceServerOptions options = {}, serve::HttpServerOptions http = {},
@@ -78,6 +80,7 @@ class TestServer {
  private:
   TemporaryFolder folder_;
   FakeBackend backend_;
+  std::vector<serve::Backend*> backends_{&backend_};
   os::EventLoop loop_;
   os::Endpoint endpoint_;
   std::unique_ptr<serve::ModelStore> store_;
