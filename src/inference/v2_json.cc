@@ -28,13 +28,12 @@ Status wrong_count(std::string_view tensor, const Shape& shape) {
 
 // Takes the scalars of a nested array in row-major order. Depth is bounded by the parser.
 template <typename OnScalar>
-bool walk(const element& value, const OnScalar& on_scalar) {
-  simdjson::dom::array items;
-  if (value.get(items) != simdjson::SUCCESS) {
-    return on_scalar(value);
-  }
+bool walk(const simdjson::dom::array& items, const OnScalar& on_scalar) {
   for (const element item : items) {
-    if (!walk(item, on_scalar)) {
+    const bool good = item.type() == element_type::ARRAY
+                          ? walk(item.get_array().value_unsafe(), on_scalar)
+                          : on_scalar(item);
+    if (!good) {
       return false;
     }
   }
@@ -47,7 +46,7 @@ bool read_scalar(const element& value, T& to) {
     return value.get(to) == simdjson::SUCCESS;
   } else if constexpr (std::is_floating_point_v<T>) {
     double number = 0;
-    if (value.type() == element_type::BOOL || value.get(number) != simdjson::SUCCESS) {
+    if (value.get(number) != simdjson::SUCCESS) {
       return false;
     }
     to = static_cast<T>(number);
@@ -72,30 +71,45 @@ bool read_scalar(const element& value, T& to) {
 
 enum class Walked { kWhole, kWrongElement, kWrongCount };
 
+// Reads elements, nested or not, in row-major order from `to` on and moves it behind them; end is a
+// whole number of elements away. Bodies of JSON numbers spend their time here: an element is tried
+// as a number first, and as an array only when it is none.
 template <typename T>
-Walked fill(const element& data, std::span<std::byte> to) {
-  std::size_t at = 0;
-  bool too_many = false;
-  const bool good = walk(data, [&](const element& value) {
+Walked fill(const simdjson::dom::array& items, std::byte*& to, const std::byte* end) {
+  std::byte* at = to;
+  for (const element item : items) {
     T number{};
-    if (at + sizeof(T) > to.size()) {
-      too_many = true;
-      return false;
+    if (read_scalar(item, number)) {
+      if (at == end) {
+        return Walked::kWrongCount;
+      }
+      std::memcpy(at, &number, sizeof(T));
+      at += sizeof(T);
+      continue;
     }
-    if (!read_scalar(value, number)) {
-      return false;
+    simdjson::dom::array nested;
+    if (item.get(nested) != simdjson::SUCCESS) {
+      return Walked::kWrongElement;
     }
-    std::memcpy(to.data() + at, &number, sizeof(T));
-    at += sizeof(T);
-    return true;
-  });
-  if (too_many || (good && at != to.size())) {
-    return Walked::kWrongCount;
+    to = at;
+    if (const Walked walked = fill<T>(nested, to, end); walked != Walked::kWhole) {
+      return walked;
+    }
+    at = to;
   }
-  return good ? Walked::kWhole : Walked::kWrongElement;
+  to = at;
+  return Walked::kWhole;
 }
 
-Walked fill_any(Datatype datatype, const element& data, std::span<std::byte> to) {
+template <typename T>
+Walked fill(const simdjson::dom::array& data, std::span<std::byte> bytes) {
+  std::byte* at = bytes.data();
+  const std::byte* end = bytes.data() + bytes.size();
+  const Walked walked = fill<T>(data, at, end);
+  return walked == Walked::kWhole && at != end ? Walked::kWrongCount : walked;
+}
+
+Walked fill_any(Datatype datatype, const simdjson::dom::array& data, std::span<std::byte> to) {
   switch (datatype) {
     case Datatype::kBool:
       return fill<bool>(data, to);
@@ -129,7 +143,7 @@ Walked fill_any(Datatype datatype, const element& data, std::span<std::byte> to)
 }
 
 Outcome<Blob> strings_from_json(std::string_view tensor, const Shape& shape, std::uint64_t count,
-                                const element& data) {
+                                const simdjson::dom::array& data) {
   std::vector<std::byte> bytes;
   std::uint64_t seen = 0;
   const bool good = walk(data, [&](const element& value) {
@@ -190,10 +204,10 @@ Outcome<Blob> data_from_json(std::string_view tensor, Datatype datatype, const S
     return wrong_count(tensor, shape);
   }
   if (datatype == Datatype::kBytes) {
-    return strings_from_json(tensor, shape, *count, data);
+    return strings_from_json(tensor, shape, *count, array);
   }
   std::vector<std::byte> bytes(*count * element_size(datatype));
-  switch (fill_any(datatype, data, bytes)) {
+  switch (fill_any(datatype, array, bytes)) {
     case Walked::kWhole:
       return own_bytes(std::move(bytes));
     case Walked::kWrongCount:
