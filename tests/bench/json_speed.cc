@@ -27,7 +27,7 @@ std::string picture_text() {
   std::string text = fmt::format(
       R"({{"inputs":[{{"name":"IN","datatype":"FP32","shape":[{}],"data":[)", kElements);
   for (std::size_t i = 0; i < kElements; ++i) {
-    text += fmt::format("{}{:.4f}", i == 0 ? "" : ",", 2 * prng.uniform() - 1);
+    text += fmt::format("{}{:.5f}", i == 0 ? "" : ",", 2 * prng.uniform() - 1);
   }
   return text + "]}]}";
 }
