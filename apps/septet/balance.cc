@@ -23,6 +23,8 @@ struct BalanceOptions {
   double timeout_s = 60;
   std::size_t max_queued = 4096;
   std::uint64_t memory_mib = 512;
+  std::string access_log;
+  std::uint64_t access_log_every = 100;
 };
 
 Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
@@ -44,6 +46,8 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   options.request_timeout = from_seconds(wished.timeout_s);
   options.max_queued = wished.max_queued;
   options.memory_bytes = wished.memory_mib << 20U;
+  options.access_log = wished.access_log;
+  options.access_log_every = wished.access_log_every;
   return options;
 }
 
@@ -132,6 +136,12 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
       ->check(CLI::PositiveNumber);
   verb->add_option("--max-queued", wished->max_queued, "Requests that may wait, per model");
   verb->add_option("--memory", wished->memory_mib, "MiB for all request and reply bodies together");
+  verb->add_option("--access-log", wished->access_log,
+                   "Write a line of JSON for a sample of the requests; off by default")
+      ->type_name("FILE|-");
+  verb->add_option("--access-log-every", wished->access_log_every,
+                   "One request in so many is written")
+      ->check(CLI::PositiveNumber);
   verb->callback([&action, &globals, wished] {
     action = [&globals, wished] { return run_balance(*wished, globals.output); };
   });

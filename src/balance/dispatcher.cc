@@ -265,10 +265,19 @@ std::optional<Instant> Dispatcher::next_deadline() const {
   return first;
 }
 
-Dispatcher::ReplicaView Dispatcher::view(ReplicaIndex index) const {
+Dispatcher::ReplicaView Dispatcher::view(ReplicaIndex index, Instant now) const {
   const Replica& replica = replicas_[index.value()];
-  ReplicaView view{replica.health.state(), replica.outstanding,        replica.completed,
-                   replica.failed,         replica.health.ejections(), replica.busy};
+  ReplicaView view;
+  view.state = replica.health.state();
+  view.outstanding = replica.outstanding;
+  view.pinned = replica.pinned;
+  view.completed = replica.completed;
+  view.failed = replica.failed;
+  view.ejections = replica.health.ejections();
+  view.busy = replica.busy;
+  if (replica.outstanding > 0 && now > replica.busy_since) {
+    view.busy += now - replica.busy_since;
+  }
   std::uint64_t most = 0;
   for (const Model& model : models_) {
     const Lane& lane = model.lanes[index.value()];

@@ -73,6 +73,7 @@ class Dispatcher {
   struct ReplicaView {
     ReplicaState state = ReplicaState::kJoining;
     std::uint32_t outstanding = 0;
+    std::uint32_t pinned = 0;
     std::uint64_t completed = 0;
     std::uint64_t failed = 0;
     std::uint64_t ejections = 0;
@@ -132,8 +133,10 @@ class Dispatcher {
   // When something is due without an event; nothing if never.
   std::optional<Instant> next_deadline() const;
 
-  ReplicaView view(ReplicaIndex replica) const;
+  // now: until when a replica that is busy has been so; without it, until it was idle last.
+  ReplicaView view(ReplicaIndex replica, Instant now = {}) const;
   std::uint64_t queued() const { return queued_; }
+  std::uint64_t queued(ModelIndex model) const { return models_[model.value()].queue.size(); }
   std::uint64_t outstanding() const { return outstanding_; }
   std::uint64_t retries() const { return retries_; }
   std::uint32_t bound(ModelIndex model) const { return models_[model.value()].bound; }

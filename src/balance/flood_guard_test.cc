@@ -23,6 +23,15 @@ TEST(FloodGuard, StopsFloodsOfFramesThatCarryNothing) {
   EXPECT_LE(admitted(Http2Frame::kContinuation), 20U);
 }
 
+TEST(FloodGuard, StopsDataThatIsDribbledByteByByte) {
+  FloodGuard guard(Instant{});
+  int frames = 0;
+  while (frames < 1'000'000 && guard.admit(Instant{}, Http2Frame::kData, 1)) {
+    ++frames;
+  }
+  EXPECT_LT(frames, 100'000);
+}
+
 TEST(FloodGuard, StopsRapidResetAtAnyRateThatHurts) {
   FloodGuard guard(Instant{});
   Instant now{};

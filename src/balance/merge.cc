@@ -150,6 +150,7 @@ MergedReply merge_replies(RouteKind kind, const std::vector<ReplicaReply>& repli
     case RouteKind::kInfer:
     case RouteKind::kLive:
     case RouteKind::kReady:
+    case RouteKind::kStatus:
       return first_success(replies);
   }
   return none_answered();

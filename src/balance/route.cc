@@ -71,6 +71,9 @@ Route find_route(std::string_view method, std::string_view target) {
   if (path == "/metrics" && method == "GET") {
     return {RouteKind::kMetrics, {}, {}};
   }
+  if (path == "/septet/status" && method == "GET") {
+    return {RouteKind::kStatus, {}, {}};
+  }
   if (path == "/v2" || path == "/v2/") {
     return {RouteKind::kAnyReplica, {}, {}};
   }

@@ -16,6 +16,7 @@ enum class RouteKind {
   kRepositoryIndex,  // the union
   kEveryReplica,     // has to reach all: load, unload, shared memory, settings written
   kMetrics,          // of the proxy and of all replicas
+  kStatus,           // of the proxy alone, as JSON
 };
 
 struct Route {

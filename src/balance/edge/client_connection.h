@@ -66,6 +66,7 @@ class ClientConnection final : public Client,
   void submit();
   RequestWishes wishes();
   void refuse(unsigned status, std::string_view message);
+  void note_reply(unsigned status);
   ClientConnectionEnds ends() const;
   void write(std::string_view head, std::string_view body);
   bool flush();

@@ -37,6 +37,10 @@ void ClientConnection::submit() {
     answer({reactor_.dispatcher().any_up() ? 200U : 400U, kText, {}});
     return;
   }
+  if (route_.kind == RouteKind::kStatus) {
+    answer({200, "application/json", reactor_.status_json()});
+    return;
+  }
   exchange_.head.clear();
   const bool has_body = head_.framing != BodyFraming::kNone;
   append_request_head(
@@ -76,7 +80,7 @@ void ClientConnection::on_merged(const MergedReply& reply) {
 void ClientConnection::answer(const OwnReply& reply) {
   reply_head_.clear();
   append_own_reply(reply_head_, reply, ends());
-  reactor_.count_reply(reply.status);
+  note_reply(reply.status);
   state_ = State::kReply;
   reply_ended_ = true;
   write(reply_head_, {});
@@ -95,6 +99,7 @@ void ClientConnection::answer_error(unsigned status, std::string_view message) {
 // The request cannot be read to its end, so the connection is of no more use.
 void ClientConnection::refuse(unsigned status, std::string_view message) {
   keep_alive_ = false;
+  head_.clear();  // it may have been read in part only
   reactor_.count_request();
   answer_error(status, message);
 }
@@ -105,7 +110,7 @@ void ClientConnection::on_whole_reply(const inference::HttpHead& head, std::stri
   }
   reply_head_.clear();
   append_reply_head(reply_head_, head, head_.minor_version, ends());
-  reactor_.count_reply(head.status);
+  note_reply(head.status);
   state_ = State::kReply;
   reply_ended_ = true;
   write(reply_head_, body);
@@ -121,7 +126,7 @@ void ClientConnection::on_reply_head(const inference::HttpHead& head) {
   keep_alive_ = keep_alive_ && has_end;
   reply_head_.clear();
   append_reply_head(reply_head_, head, head_.minor_version, ends());
-  reactor_.count_reply(head.status);
+  note_reply(head.status);
   state_ = State::kReply;
   write(reply_head_, {});
 }
@@ -143,6 +148,19 @@ void ClientConnection::on_no_reply(unsigned status, std::string_view message) {
     close();  // the reply had begun; only the cut tells the client that it is not complete
   } else if (state_ == State::kWaiting) {
     answer_error(status, message);
+  }
+}
+
+void ClientConnection::note_reply(unsigned status) {
+  reactor_.count_reply(status);
+  if (reactor_.access_log().wants_next()) {
+    reactor_.access_log().add({.protocol = "http",
+                               .method = head_.method,
+                               .target = head_.target,
+                               .status = status,
+                               .took = reactor_.now() - since_,
+                               .request_id = head_.find("x-request-id").value_or(""),
+                               .traceparent = head_.find("traceparent").value_or("")});
   }
 }
 

@@ -184,14 +184,28 @@ void GrpcStream::fail(GrpcStatus status, std::string_view message) {
 void GrpcStream::end_reply() {
   reply_ended_ = true;
   unpin();
-  const std::string_view at_the_end = trailers_.find("grpc-status");
-  reactor_.count_reply(
-      100 * http_class_of_grpc(at_the_end.empty() ? reply_head_.find("grpc-status") : at_the_end));
+  note_reply();
   if (!committed_) {
     commit();
   } else {
     connection_.codec().more(id_);
     connection_.flush_later();
+  }
+}
+
+void GrpcStream::note_reply() {
+  const std::string_view at_the_end = trailers_.find("grpc-status");
+  const unsigned status =
+      100 * http_class_of_grpc(at_the_end.empty() ? reply_head_.find("grpc-status") : at_the_end);
+  reactor_.count_reply(status);
+  if (reactor_.access_log().wants_next()) {
+    reactor_.access_log().add({.protocol = "grpc",
+                               .method = {},
+                               .target = head_.find(":path"),
+                               .status = status,
+                               .took = reactor_.now() - since_,
+                               .request_id = head_.find("x-request-id"),
+                               .traceparent = head_.find("traceparent")});
   }
 }
 

@@ -75,6 +75,7 @@ class GrpcStream final : public Http2Stream,
   void fail(GrpcStatus status, std::string_view message);
   void commit();
   void end_reply();
+  void note_reply();
   void let_go();
   void unpin();
   bool is_stream() const { return kind_ == GrpcKind::kStream; }

@@ -51,6 +51,8 @@ struct ProxyOptions {
   Duration body_timeout = seconds(30);         // without progress of a client's body
   Duration idle_timeout = seconds(300);        // a silent keep-alive client
   std::uint64_t seed = 1;                      // of the random policies
+  std::string access_log{};                    // a file, "-" = standard error; empty = none
+  std::uint64_t access_log_every = 100;        // one request in so many is written
 };
 
 // One replica as the proxy sees it.
@@ -61,8 +63,17 @@ struct UpstreamStats {
   std::uint64_t completed = 0;  // replies, whatever their status
   std::uint64_t failed = 0;     // connection lost, garbage or time-out instead of a reply
   std::uint64_t ejections = 0;
-  double busy_seconds = 0;  // time with at least one request outstanding
-  double speed = 0;         // learned, requests per busy second; 0 = not known yet
+  std::uint64_t streams = 0;  // gRPC streams that stay with it; not in in_flight
+  double busy_seconds = 0;    // time with at least one request outstanding
+  double busy_share = 0;      // the same of the last few seconds, 0..1
+  double speed = 0;           // learned, requests per busy second; 0 = not known yet
+};
+
+// A model with a queue of its own; the empty name stands for those that are not known yet.
+struct QueueStats {
+  std::string model;
+  std::string protocol;      // "grpc" where calls wait apart, else "http" for both
+  std::uint64_t queued = 0;  // now
 };
 
 // Counters since start(); they never go back, also when a replica leaves.
@@ -77,6 +88,7 @@ struct ProxyStats {
   std::uint64_t retries = 0;  // sent again after a replica failed
   std::uint64_t refused = 0;  // answered 503 without reaching a replica
   std::vector<UpstreamStats> upstreams;
+  std::vector<QueueStats> queues;
 };
 
 class Proxy {

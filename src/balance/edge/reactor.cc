@@ -56,6 +56,9 @@ Reactor::~Reactor() {
 }
 
 Result<Ok> Reactor::listen() {
+  if (!options_.access_log.empty()) {
+    SEPTET_TRY(access_log_.open(options_.access_log, options_.access_log_every));
+  }
   for (const os::Endpoint& endpoint : options_.listen) {
     Result<os::UniqueFd> fd = os::listen_on(endpoint);
     if (!fd.ok()) {
@@ -266,8 +269,12 @@ void Reactor::sweep_replicas(Instant now) {
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     if (replica) {
       replica->check_time(now);
+      if (ask) {
+        replica->note_busy(now, dispatcher_.view(replica->index(), now).busy);
+      }
     }
   }
+  access_log_.flush();
   for (Replica* const replica : ask ? replicas_up() : std::vector<Replica*>()) {
     replica->ask_statistics();
   }

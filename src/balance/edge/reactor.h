@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "balance/dispatcher.h"
+#include "balance/edge/access_log.h"
 #include "balance/edge/client.h"
 #include "balance/edge/memory.h"
 #include "balance/edge/proxy.h"
@@ -87,6 +88,9 @@ class Reactor {
   void count_request() { ++stats_.requests; }
   void count_reply(unsigned status);
   std::string with_own_metrics(std::string_view replicas_text) const;
+  // The same about the proxy alone, for a view of it.
+  std::string status_json() const;
+  AccessLog& access_log() { return access_log_; }
 
  private:
   struct Listener final : os::EventLoop::Watcher {
@@ -129,6 +133,7 @@ class Reactor {
   bool mixed_ = false;  // some replicas speak gRPC, others do not
   std::map<std::string, std::uint32_t, std::less<>> tenants_;
   StatisticsKeeper statistics_;
+  AccessLog access_log_;
   std::uint64_t sweeps_ = 0;
   std::vector<std::unique_ptr<Replica>> replicas_;  // by ReplicaIndex; empty places are free
   std::vector<std::unique_ptr<Listener>> listeners_;

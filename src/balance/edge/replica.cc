@@ -45,7 +45,11 @@ void Exchange::on_refused(unsigned status, std::string_view message) {
 }
 
 Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
-    : reactor_(reactor), upstream_(std::move(upstream)), index_(index), side_(reactor, *this) {
+    : reactor_(reactor),
+      upstream_(std::move(upstream)),
+      index_(index),
+      side_(reactor, *this),
+      busy_noted_(reactor.now()) {
   if (upstream_.grpc) {
     grpc_.emplace(reactor, *this, *upstream_.grpc);
   }
@@ -222,6 +226,14 @@ void Replica::ask_statistics() {
       }
     });
   }
+}
+
+void Replica::note_busy(Instant now, Duration busy) {
+  if (now > busy_noted_) {
+    busy_share_ = to_seconds(busy - busy_then_) / to_seconds(now - busy_noted_);
+  }
+  busy_noted_ = now;
+  busy_then_ = busy;
 }
 
 bool Replica::said_last_words() {

@@ -47,6 +47,10 @@ class Replica final : public UpstreamConnection::Owner {
   bool said_last_words();
   // Names its counters: two lives of one name are two.
   std::string statistics_key() const;
+  // What the dispatcher says of its busy time; a few times a minute.
+  void note_busy(Instant now, Duration busy);
+  // Of the time between the last two such.
+  double busy_share() const { return busy_share_; }
   // Ends what has taken too long, and connections whose sink is gone.
   void check_time(Instant now);
   void close_unwanted();
@@ -68,6 +72,9 @@ class Replica final : public UpstreamConnection::Owner {
   std::vector<UpstreamConnection*> idle_;
   SideChannel side_;
   std::optional<GrpcUpstream> grpc_;
+  Instant busy_noted_;
+  Duration busy_then_{};
+  double busy_share_ = 0;
   bool last_words_ = false;  // its statistics were asked for before it goes
 };
 
