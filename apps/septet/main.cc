@@ -18,13 +18,15 @@ using AddVerb = void (*)(CLI::App&, const Globals&, Action&);
 
 // In the order of --help.
 constexpr std::array kVerbs = {
-    AddVerb{add_gpus},       AddVerb{add_profiles}, AddVerb{add_status},  AddVerb{add_doctor},
-    AddVerb{add_plan},       AddVerb{add_apply},    AddVerb{add_assert},  AddVerb{add_export},
-    AddVerb{add_checkpoint}, AddVerb{add_reset},    AddVerb{add_restore}, AddVerb{add_sim},
-    AddVerb{add_serve},      AddVerb{add_classify}, AddVerb{add_balance}, AddVerb{add_perf},
-    AddVerb{add_compare},    AddVerb{add_report},   AddVerb{add_advise},  AddVerb{add_run},
-    AddVerb{add_lease},      AddVerb{add_queue},    AddVerb{add_env},     AddVerb{add_lend_daemon},
-    AddVerb{add_completion}, AddVerb{add_version},
+    AddVerb{add_gpus},   AddVerb{add_profiles},   AddVerb{add_status},
+    AddVerb{add_doctor}, AddVerb{add_plan},       AddVerb{add_apply},
+    AddVerb{add_assert}, AddVerb{add_export},     AddVerb{add_checkpoint},
+    AddVerb{add_reset},  AddVerb{add_restore},    AddVerb{add_sim},
+    AddVerb{add_serve},  AddVerb{add_classify},   AddVerb{add_balance},
+    AddVerb{add_perf},   AddVerb{add_compare},    AddVerb{add_report},
+    AddVerb{add_advise}, AddVerb{add_run},        AddVerb{add_lease},
+    AddVerb{add_queue},  AddVerb{add_env},        AddVerb{add_lend_daemon},
+    AddVerb{add_vgpu},   AddVerb{add_completion}, AddVerb{add_version},
 };
 
 void add_globals(CLI::App& app, Globals& globals) {

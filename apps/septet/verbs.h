@@ -33,6 +33,7 @@ void add_lend_daemon(CLI::App& app, const Globals& globals, Action& action);
 void add_queue(CLI::App& app, const Globals& globals, Action& action);
 void add_run(CLI::App& app, const Globals& globals, Action& action);
 void add_completion(CLI::App& app, const Globals& globals, Action& action);
+void add_vgpu(CLI::App& app, const Globals& globals, Action& action);
 void add_version(CLI::App& app, const Globals& globals, Action& action);
 
 }  // namespace septet::app
