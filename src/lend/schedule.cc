@@ -1,7 +1,9 @@
 #include "lend/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <tuple>
 
 namespace septet::lend {
@@ -81,7 +83,7 @@ class Pass {
 
   // Whether the quota would stop the request even if partitions were free: judged on the smallest
   // partitions that could serve it.
-  bool waits_for_quota(const Lease& lease) const {
+  bool waits_for_quota(const Lease& lease) {
     std::vector<Holding> holdings;
     for (const Partition* partition : candidates(lease.request.want)) {
       if (holdings.size() < lease.request.want.count) {
@@ -92,9 +94,21 @@ class Pass {
            !occupancy_.within_quota(input_.policy, lease.request.owner, holdings).ok();
   }
 
+  // Many wait for the same: where the order depends on the want alone it is made once.
+  const std::vector<const Partition*>& candidates(const SliceWant& want) {
+    if (is_shared(want.kind)) {
+      return shared_candidates_ = sorted_candidates(want);
+    }
+    const auto [found, is_new] = candidates_.try_emplace(to_string(want));
+    if (is_new) {
+      found->second = sorted_candidates(want);
+    }
+    return found->second;
+  }
+
   // The smallest first, so that a small want does not take a large partition; a shared want fills
   // the partition that is shared already.
-  std::vector<const Partition*> candidates(const SliceWant& want) const {
+  std::vector<const Partition*> sorted_candidates(const SliceWant& want) const {
     std::vector<const Partition*> able;
     for (const Partition& partition : input_.partitions) {
       if (could_serve(partition, want)) {
@@ -112,7 +126,7 @@ class Pass {
   }
 
   // All the partitions for the request, or nothing.
-  std::vector<Holding> choose(const Lease& lease) const {
+  std::vector<Holding> choose(const Lease& lease) {
     const SliceWant& want = lease.request.want;
     std::vector<Holding> holdings;
     for (const Partition* partition : candidates(want)) {
@@ -178,7 +192,7 @@ class Pass {
     Head head;
     head.lease = lease.id;
     std::vector<std::pair<Instant, const PartitionId*>> free;
-    const std::vector<const Partition*> able = candidates(lease.request.want);
+    const std::vector<const Partition*>& able = candidates(lease.request.want);
     head.fits_layout = able.size() >= lease.request.want.count;
     std::size_t wanted = lease.request.want.count;
     if (head.fits_layout) {
@@ -205,6 +219,8 @@ class Pass {
   std::set<PartitionId> withheld_;
   Occupancy occupancy_;
   std::vector<const Lease*> waiting_;
+  std::map<std::string, std::vector<const Partition*>> candidates_;  // by want, unshared kinds
+  std::vector<const Partition*> shared_candidates_;                  // of the want in hand
   Schedule result_;
 };
 
