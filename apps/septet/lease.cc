@@ -50,6 +50,13 @@ int list(const std::string& user, const Globals& globals) {
     row["ends"] = !lease.contains("expires_in_s")    ? std::string("-")
                   : lease.value("open_ended", false) ? std::string("open")
                                                      : relative_time(lease["expires_in_s"]);
+    for (const lend::Json& holding : lease["holdings"]) {
+      for (const lend::Json& pid : holding.value("outside", lend::Json::array())) {
+        document.notes.push_back(
+            fmt::format("process {} on {} runs without the limits of its share", pid.get<int>(),
+                        holding.value("index", "?")));
+      }
+    }
     row["idle"] = lease.contains("idle_s") ? relative_time(-lease["idle_s"].get<double>()) : "-";
     document.fields["leases"].push_back(std::move(row));
   }

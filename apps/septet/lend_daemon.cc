@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "agent/edge/lease_client.h"
-#include "agent/edge/lend_policy.h"
+#include "agent/edge/lend_config.h"
 #include "agent/edge/lend_service.h"
 #include "agent/edge/sharing_drivers.h"
 #include "gpu/edge/open_driver.h"
@@ -58,11 +58,11 @@ int lend_daemon(const Words& words, const Globals& globals) {
   options.socket = words.socket.empty() ? standard.socket : words.socket;
   options.ledger = words.ledger.empty() ? standard.ledger : words.ledger;
   if (!words.config.empty()) {
-    const Result<lend::LenderOptions> read = agent::read_lender_options(words.config);
+    const Result<agent::LendConfig> read = agent::read_lend_config(words.config);
     if (!read.ok()) {
       return fail(read.error(), globals.output);
     }
-    options.lender = *read;
+    options.config = *read;
   }
   const Result<std::unique_ptr<gpu::GpuDriver>> driver = gpu::open_driver(globals.simulate);
   if (!driver.ok()) {
@@ -97,7 +97,7 @@ void add_lend_daemon(CLI::App& app, const Globals& globals, Action& action) {
   const auto words = std::make_shared<Words>();
   verb->add_option("--socket", words->socket, "Where to listen")->type_name("PATH");
   verb->add_option("--ledger", words->ledger, "Where to keep the ledger")->type_name("PATH");
-  verb->add_option("--config", words->config, "septet.yaml: quotas and times under 'lend:'")
+  verb->add_option("--config", words->config, "septet.yaml: its parts 'lend:' and 'sharing:'")
       ->type_name("FILE");
   verb->callback([words, &globals, &action] {
     action = [words, &globals] { return lend_daemon(*words, globals); };

@@ -103,6 +103,29 @@ std::vector<Partition> partitions_of(const gpu::GpuState& state, const Inventory
   return partitions;
 }
 
+std::vector<int> processes_on(const gpu::GpuState& state, const Partition& partition) {
+  const auto is_here = [&](const gpu::GpuProcess& process) {
+    if (partition.is_whole_gpu()) {
+      return partition.id.value() == state.uuid.value();
+    }
+    for (const gpu::GpuInstance& instance : state.instances) {
+      for (const gpu::ComputeInstance& compute : instance.compute_instances) {
+        if (compute.uuid.value() == partition.id.value()) {
+          return is_inside(process, instance, compute);
+        }
+      }
+    }
+    return false;
+  };
+  std::vector<int> pids;
+  for (const gpu::GpuProcess& process : state.processes) {
+    if (is_here(process)) {
+      pids.push_back(static_cast<int>(process.pid));
+    }
+  }
+  return pids;
+}
+
 std::vector<OfferedProfile> offered_by(const gpu::GpuState& state) {
   std::vector<OfferedProfile> offered;
   if (state.mig_current == gpu::MigMode::kEnabled) {

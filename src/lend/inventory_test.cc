@@ -78,6 +78,8 @@ TEST_F(InventoryTest, WhatAForeignProcessHoldsIsNotLent) {
   EXPECT_EQ(foreign[0].why_not_lendable, "held by process 4242 (python)");
   EXPECT_TRUE(foreign[1].is_lendable);
   EXPECT_TRUE(known[0].is_lendable);
+  EXPECT_EQ(processes_on(*driver_.observe(0), foreign[0]), std::vector<int>{4242});
+  EXPECT_TRUE(processes_on(*driver_.observe(0), foreign[1]).empty());
 }
 
 }  // namespace

@@ -101,19 +101,28 @@ Result<SliceWant> parse_shared(std::string_view text, SliceKind kind, std::strin
   return want;
 }
 
+// " (mps only)" where the configuration lends shares and not the whole.
+std::string restriction_text(const Partition& partition) {
+  return partition.kinds.size() == 1 ? fmt::format(" ({} only)", to_string(partition.kinds[0]))
+                                     : std::string();
+}
+
 // What exists, as "7 of 1g.5gb and 1 of gpu".
 std::string inventory_text(const std::vector<Partition>& partitions) {
   std::map<std::string, unsigned> counts;
+  std::string why_not;
   for (const Partition& partition : partitions) {
     if (partition.is_lendable) {
-      ++counts[partition.profile];
+      ++counts[partition.profile + restriction_text(partition)];
+    } else if (why_not.empty()) {
+      why_not = fmt::format(": {} {}", partition.index, partition.why_not_lendable);
     }
   }
   std::vector<std::string> words;
   for (const auto& [profile, count] : counts) {
     words.push_back(fmt::format("{} of {}", count, profile));
   }
-  return words.empty() ? "nothing is lendable" : join_words(words);
+  return words.empty() ? "nothing lendable" + why_not : join_words(words);
 }
 
 bool profile_matches(const Partition& partition, std::string_view profile) {
@@ -203,7 +212,10 @@ std::string to_string(const SliceWant& want) {
 }
 
 bool could_serve(const Partition& partition, const SliceWant& want) {
-  if (!partition.is_lendable || partition.memory_mib < want.min_memory_mib) {
+  const bool is_kind_lent =
+      partition.kinds.empty() ||
+      std::find(partition.kinds.begin(), partition.kinds.end(), want.kind) != partition.kinds.end();
+  if (!partition.is_lendable || !is_kind_lent || partition.memory_mib < want.min_memory_mib) {
     return false;
   }
   if (want.exact) {

@@ -24,23 +24,6 @@ using LeaseId = Id<struct LeaseIdTag, std::uint64_t>;
 using PartitionId = Id<struct PartitionIdTag, std::string>;  // "MIG-..." or "GPU-..."
 using UserId = Id<struct UserIdTag, unsigned>;
 
-// What can be lent: the whole of it to one, or shares of it to several.
-struct Partition {
-  PartitionId id;
-  gpu::GpuUuid gpu;
-  std::string index;    // "0" or "0:3": GPU and GPU instance
-  std::string profile;  // "1g.5gb"; "gpu" for a whole GPU
-  std::int64_t memory_mib = 0;
-  unsigned share_permille = 0;  // of its GPU's compute slices
-  unsigned mps_clients = 0;     // how many an MPS server here takes; 0 = MPS cannot be used
-  bool mps_serves_several_users = false;
-  bool is_lendable = true;
-  std::string why_not_lendable;  // e.g. "held by process 42 (python)"
-
-  bool is_whole_gpu() const { return profile == "gpu"; }
-  bool operator==(const Partition&) const = default;
-};
-
 enum class SliceKind {
   kWholeGpu,   // a GPU that is not partitioned
   kInstance,   // a MIG device alone
@@ -52,6 +35,26 @@ const char* to_string(SliceKind kind);
 inline bool is_shared(SliceKind kind) {
   return kind == SliceKind::kMps || kind == SliceKind::kTimeSlice;
 }
+
+// What can be lent: the whole of it to one, or shares of it to several.
+struct Partition {
+  PartitionId id;
+  gpu::GpuUuid gpu;
+  std::string index;    // "0" or "0:3": GPU and GPU instance
+  std::string profile;  // "1g.5gb"; "gpu" for a whole GPU
+  std::int64_t memory_mib = 0;
+  unsigned share_permille = 0;  // of its GPU's compute slices
+  unsigned mps_clients = 0;     // how many an MPS server here takes; 0 = MPS cannot be used
+  bool mps_serves_several_users = false;
+  std::vector<SliceKind> kinds;  // what may be lent of it; empty = every kind
+  std::string time_slice;        // length of turns that the configuration wants; empty = ours
+  bool is_lendable = true;
+  std::string why_not_lendable;  // e.g. "held by process 42 (python)"
+  std::vector<int> outside;      // processes here that their sharing daemon does not limit
+
+  bool is_whole_gpu() const { return profile == "gpu"; }
+  bool operator==(const Partition&) const = default;
+};
 
 // What a holder asks for; written as parse_slice_want() reads it.
 struct SliceWant {

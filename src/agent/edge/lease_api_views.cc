@@ -78,6 +78,7 @@ Json LeaseApi::lease_view(const lend::Lease& lease) const {
       if (holding["partition"] == partition.id.value()) {
         holding["index"] = partition.index;
         holding["profile"] = partition.profile;
+        holding["outside"] = partition.outside;
       }
     }
   }

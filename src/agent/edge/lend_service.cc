@@ -16,6 +16,7 @@
 #include "os/machine.h"
 #include "partition/advisor_gates.h"
 #include "partition/edge/apply.h"
+#include "partition/edge/mps_control.h"
 
 namespace septet::agent {
 
@@ -34,16 +35,16 @@ std::string folder_of(const std::string& path) {
 Result<std::unique_ptr<LendService>> LendService::start(os::EventLoop& loop, gpu::GpuDriver& driver,
                                                         lend::SharingDriver* sharing,
                                                         const LendServiceOptions& options) {
-  std::unique_ptr<LendService> service(new LendService(driver));
-  SEPTET_TRY(service->build(loop, sharing, options));
+  std::unique_ptr<LendService> service(new LendService(driver, sharing));
+  SEPTET_TRY(service->build(loop, options));
   return service;
 }
 
-Result<Ok> LendService::build(os::EventLoop& loop, lend::SharingDriver* sharing,
-                              const LendServiceOptions& options) {
+Result<Ok> LendService::build(os::EventLoop& loop, const LendServiceOptions& options) {
   const Result<gpu::DriverInfo> info = driver_.info();
   SEPTET_TRY(info);
   info_ = *info;
+  sharing_rules_ = options.config.sharing;
   SEPTET_TRY(os::make_folder(folder_of(options.ledger)));
   SEPTET_TRY(os::make_folder(folder_of(options.socket)));
   Result<std::unique_ptr<lend::LedgerFile>> file = lend::LedgerFile::open(options.ledger);
@@ -53,7 +54,7 @@ Result<Ok> LendService::build(os::EventLoop& loop, lend::SharingDriver* sharing,
   lend::CgroupGroundOptions ground;
   ground.prefix = lend::ledger_tag(options.ledger);
   ground.is_simulated = info_.simulated;
-  ground.sharing = sharing;
+  ground.sharing = sharing_;
   if (info_.simulated) {
     ground.limits = [this](const lend::Partition& partition, const lend::Holding& holding) {
       return limits_of(partition, holding);
@@ -62,6 +63,7 @@ Result<Ok> LendService::build(os::EventLoop& loop, lend::SharingDriver* sharing,
     ground.device_rules = [this](const std::vector<lend::Partition>& partitions) {
       return nvidia_device_rules(states_, partitions, NvidiaDeviceFiles{});
     };
+    ground.gpu_activity = [this](const std::vector<int>& pids) { return gpu_activity(pids); };
   }
   ground_ = std::make_unique<lend::CgroupGround>(os::find_cgroups(), std::move(ground));
   note_ = info_.simulated ? "simulated GPU" : "";
@@ -72,7 +74,8 @@ Result<Ok> LendService::build(os::EventLoop& loop, lend::SharingDriver* sharing,
 
   Result<std::unique_ptr<lend::Lender>> lender = lend::Lender::start(
       loop, *file_, *ground_, [this](const auto& known) { return observe(known); },
-      [this](const lend::ChangeLayout& change) { return change_layout(change); }, options.lender);
+      [this](const lend::ChangeLayout& change) { return change_layout(change); },
+      options.config.lender);
   SEPTET_TRY(lender);
   lender_ = *std::move(lender);
   api_ = std::make_unique<LeaseApi>(*lender_, note_);
@@ -106,16 +109,57 @@ Result<lend::PartitionsObserved> LendService::observe(const std::set<std::int64_
   for (unsigned index = 0; index < *count; ++index) {
     Result<gpu::GpuState> state = driver_.observe(index);
     SEPTET_TRY(state);
-    for (lend::Partition& partition : partitions_of(*state, facts)) {
-      observed.partitions.push_back(std::move(partition));
+    const SharingRule* rule = rule_for(sharing_rules_, *state);
+    const std::map<lend::PartitionId, lend::SharingProcesses> shared = shared_on(*state, facts);
+    for (const auto& [id, processes] : shared) {
+      facts.known_processes.insert(processes.servers.begin(), processes.servers.end());
     }
-    for (lend::OfferedProfile& offered : lend::offered_by(*state)) {
-      observed.offered.push_back(std::move(offered));
+    for (lend::Partition& partition : partitions_of(*state, facts)) {
+      if (const auto daemon = shared.find(partition.id); daemon != shared.end()) {
+        partition.outside = partition::unlimited_processes(
+            partition::unlimited_processes(processes_on(*state, partition), daemon->second.servers),
+            daemon->second.clients);
+      }
+      observed.partitions.push_back(rule == nullptr ? std::move(partition)
+                                                    : under_rule(std::move(partition), *rule));
+    }
+    // Only where MIG devices are lent as such is a GPU re-laid for one.
+    if (rule == nullptr || rule->technique == SharingTechnique::kAny ||
+        rule->technique == SharingTechnique::kMig) {
+      for (lend::OfferedProfile& offered : lend::offered_by(*state)) {
+        observed.offered.push_back(std::move(offered));
+      }
     }
     states.push_back(*std::move(state));
   }
   states_ = std::move(states);
   return observed;
+}
+
+std::map<lend::PartitionId, lend::SharingProcesses> LendService::shared_on(
+    const gpu::GpuState& state, const lend::InventoryFacts& facts) const {
+  std::map<lend::PartitionId, lend::SharingProcesses> shared;
+  if (sharing_ == nullptr) {
+    return shared;
+  }
+  for (const lend::Partition& partition : partitions_of(state, facts)) {
+    if (auto processes = sharing_->processes(partition.id)) {
+      shared.emplace(partition.id, *std::move(processes));
+    }
+  }
+  return shared;
+}
+
+// A process that has no context on any GPU runs no kernels there; of one that has, nobody can tell.
+lend::Activity LendService::gpu_activity(const std::vector<int>& processes) const {
+  for (const gpu::GpuState& state : states_) {
+    for (const gpu::GpuProcess& process : state.processes) {
+      if (std::find(processes.begin(), processes.end(), process.pid) != processes.end()) {
+        return lend::Activity::kUnknown;
+      }
+    }
+  }
+  return lend::Activity::kIdle;
 }
 
 lend::LayoutChangeEnded LendService::change_layout(const lend::ChangeLayout& change) {

@@ -14,6 +14,10 @@ namespace {
 
 constexpr Duration kServerGrace = seconds(5);  // for clients that are left when a daemon ends
 
+// Where the configuration says nothing: short turns, because tenants who share by turns are mostly
+// people who wait for an answer.
+constexpr partition::SliceLength kShortTurns = partition::SliceLength::kShort;
+
 // The smallest limit from this one on that the daemon answers exactly: from one GiB it knows whole
 // ones only.
 std::int64_t readable_limit(std::int64_t memory_mib) {
@@ -27,6 +31,9 @@ class SimulatedSharing : public lend::SharingDriver {
   Result<lend::Verified> set_up(const lend::Lease& /*lease*/, const lend::Partition& /*partition*/,
                                 lend::LeaseSetting& /*setting*/) override {
     return lend::Verified::kNo;
+  }
+  std::optional<lend::SharingProcesses> processes(const lend::PartitionId& /*id*/) override {
+    return std::nullopt;
   }
   void before_kill(const lend::Lease& /*lease*/, const std::vector<int>& /*processes*/) override {}
   Result<Ok> take_down(const lend::Lease& /*lease*/) override { return Ok{}; }
@@ -63,6 +70,20 @@ class NvidiaSharing : public lend::SharingDriver {
     const bool all_alike =
         defaults.thread_percent == holding->percent && defaults.memory_mib == holding->memory_mib;
     return all_alike ? lend::Verified::kYes : lend::Verified::kNo;
+  }
+
+  std::optional<lend::SharingProcesses> processes(const lend::PartitionId& id) override {
+    const auto found = shared_.find(id);
+    if (found == shared_.end() || found->second.leases.empty() ||
+        found->second.leases.begin()->second.kind != lend::SliceKind::kMps) {
+      return std::nullopt;
+    }
+    partition::MpsControl control = control_of(id);
+    const Result<std::vector<int>> servers = control.servers();
+    const Result<std::vector<int>> clients = control.clients();
+    // A daemon that does not answer limits nobody.
+    return servers.ok() && clients.ok() ? lend::SharingProcesses{*servers, *clients}
+                                        : lend::SharingProcesses{};
   }
 
   void before_kill(const lend::Lease& lease, const std::vector<int>& processes) override {
@@ -106,7 +127,9 @@ class NvidiaSharing : public lend::SharingDriver {
     shared_[partition.id].leases[lease.id] = lease.holdings.front();
     if (is_first && partition.is_whole_gpu()) {
       // Without the rights the GPU keeps its default length, which also works.
-      (void)partition::TimeSliceDriver().set(partition.id.value(), partition::SliceLength::kShort);
+      (void)partition::TimeSliceDriver().set(
+          partition.id.value(),
+          partition::parse_slice_length(partition.time_slice).value_or(kShortTurns));
     }
     return lend::Verified::kNo;  // no technique limits memory here
   }

@@ -243,10 +243,13 @@ Activity CgroupGround::observe(const Lease& lease) {
       return Activity::kBusy;
     }
   }
-  if (options_.is_simulated || pids.empty()) {
-    return entry.group == nullptr && !pids.empty() ? Activity::kUnknown : Activity::kIdle;
+  if (entry.group == nullptr && !pids.empty()) {
+    return Activity::kUnknown;  // nobody counted their processor time
   }
-  return options_.gpu_activity ? options_.gpu_activity(lease) : Activity::kUnknown;
+  if (options_.is_simulated || pids.empty()) {
+    return Activity::kIdle;
+  }
+  return options_.gpu_activity ? options_.gpu_activity(pids) : Activity::kUnknown;
 }
 
 }  // namespace septet::lend

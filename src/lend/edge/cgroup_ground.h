@@ -31,9 +31,9 @@ struct CgroupGroundOptions {
   // Real GPU: the device nodes that the partitions' holder may open. Absent: not restricted.
   std::function<Result<std::vector<os::GuardedMajor>>(const std::vector<Partition>&)>
       device_rules{};
-  // Real GPU: whether the holder's kernels run; absent or kUnknown: nobody can tell, so a lease
-  // with processes is never called idle.
-  std::function<Activity(const Lease&)> gpu_activity{};
+  // Real GPU: whether kernels of these processes may run; absent or kUnknown: nobody can tell, so
+  // the lease is never called idle.
+  std::function<Activity(const std::vector<int>&)> gpu_activity{};
   SharingDriver* sharing = nullptr;  // null: shared slices are refused
 };
 

@@ -192,7 +192,8 @@ Json to_json(const Partition& partition) {
   return {{"id", partition.id.value()},         {"gpu", partition.gpu.value()},
           {"index", partition.index},           {"profile", partition.profile},
           {"memory_mib", partition.memory_mib}, {"share_permille", partition.share_permille},
-          {"lendable", partition.is_lendable},  {"why_not", partition.why_not_lendable}};
+          {"lendable", partition.is_lendable},  {"why_not", partition.why_not_lendable},
+          {"outside", partition.outside}};
 }
 
 Result<Json> parse_json(const std::string& text) {
