@@ -208,7 +208,7 @@ void add_report(CLI::App& app, const Globals& globals, Action& action) {
   verb->add_option("--svg", options->svg_folder, "Write each chart as an SVG file into this folder")
       ->type_name("DIR");
   verb->add_option("--title", options->title, "The page's title");
-  verb->add_option("--price", options->price_per_hour,
+  verb->add_option("--price,--price-per-hour", options->price_per_hour,
                    "Price of the whole GPU per hour: adds the cost of a million inferences")
       ->check(CLI::PositiveNumber);
   verb->add_option("--slo", options->p90_limit,

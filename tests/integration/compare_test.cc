@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/text.h"
 #include "integration/septet_run.h"
@@ -165,6 +166,20 @@ TEST_F(IsolationTest, InOneServerAllLoseRequests) {
   std::size_t clients = 0;
   EXPECT_EQ(harmed(read_text(out_ + "/isolation.csv"), clients), 2u)
       << read_text(out_ + "/isolation.csv");
+}
+
+TEST_F(CompareTest, AnEarlierRunsResultsAreNotOverwritten) {
+  const std::string earlier = measure::results_header() + "mig,1,1,...\n";
+  std::filesystem::create_directories(out_);
+  std::ofstream(out_ + "/results.csv") << earlier;
+
+  SeptetRun run = compare({"--techniques", "mig", "--replicas", "1", "--concurrency", "1"});
+  const auto status = run.wait(kPatience);
+
+  ASSERT_TRUE(status.has_value()) << run.output();
+  EXPECT_EQ(status->code, 3) << run.output();
+  EXPECT_THAT(run.output(), HasSubstr("holds the results of an earlier run"));
+  EXPECT_EQ(read_text(out_ + "/results.csv"), earlier);
 }
 
 TEST_F(CompareTest, UnknownWordsAreUsageErrorsThatHelp) {

@@ -176,8 +176,14 @@ Result<ExperimentResult> run_experiment(
     const std::atomic<bool>& interrupted,
     const std::function<void(const ExperimentProgress&)>& tell) {
   SEPTET_TRY(os::make_folder(options.out_folder));
-  Result<os::AppendFile> results =
-      new_file(options.out_folder + "/results.csv", measure::results_header());
+  const std::string results_file = options.out_folder + "/results.csv";
+  if (const Result<std::string> old = os::read_whole_file(results_file);
+      old.ok() && old->size() > measure::results_header().size()) {
+    return make_error(ErrorKind::kPrecondition,
+                      fmt::format("{} holds the results of an earlier run", results_file),
+                      "name another folder with --out, or remove it");
+  }
+  Result<os::AppendFile> results = new_file(results_file, measure::results_header());
   if (!results.ok()) {
     return results.error();
   }
