@@ -1,5 +1,5 @@
 // The report page in a real browser: charts are there, values match results.csv, hover, switch, dark
-// and print work, and the throughput chart looks like the golden picture.
+// and print work, and the throughput chart looks like the golden picture. Runs on node 18 and newer.
 //
 //   node report_page_test.mjs SEPTET PLAYWRIGHT_FOLDER WORK_FOLDER
 //
@@ -7,10 +7,10 @@
 // picture; look at it before committing it.
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
-import {createRequire} from "node:module";
-import os from "node:os";
 import path from "node:path";
 import {fileURLToPath, pathToFileURL} from "node:url";
+import {findChromium, loadPlaywright, withBrowser} from "./browser.mjs";
+import {checkAxesAndBands, checkForeignPage, checkProfilePage, readChart} from "./other_pages.mjs";
 
 const [septet, playwrightFolder, workFolder] = process.argv.slice(2);
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -20,20 +20,6 @@ const kSkipped = 77;
 function skip(why) {
   console.log(`skipped: ${why}`);
   process.exit(kSkipped);
-}
-
-function findChromium() {
-  const named = process.env.CHROMIUM ? [process.env.CHROMIUM] : [];
-  const all = [...named, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-  return all.find(file => fs.existsSync(file));
-}
-
-function loadPlaywright() {
-  try {
-    return createRequire(path.join(playwrightFolder, "package.json"))("playwright-core");
-  } catch {
-    return null;
-  }
 }
 
 let failures = 0;
@@ -65,12 +51,6 @@ function expected(rows, y) {
   }
   return series;
 }
-
-const readChart = (page, id) => page.evaluate(chart => {
-  const series = document.querySelectorAll(`#${chart} .series`);
-  return [...series].map(s => [s.dataset.name, [...s.querySelectorAll(".point")].map(
-      p => [Number(p.dataset.x), Number(p.dataset.y)])]);
-}, id);
 
 function sameSeries(shown, wanted) {
   if (shown.length !== wanted.size) return false;
@@ -175,7 +155,7 @@ async function checkGolden(page) {
 async function main() {
   const chromium = findChromium();
   if (!chromium) skip("there is no Chromium (Debian package chromium)");
-  const playwright = loadPlaywright();
+  const playwright = loadPlaywright(playwrightFolder);
   if (!playwright) skip(`there is no playwright-core in ${playwrightFolder}; scripts/setup brings it`);
   fs.mkdirSync(workFolder, {recursive: true});
   const csv = path.join(here, "results.csv");
@@ -183,11 +163,7 @@ async function main() {
   execFileSync(septet, ["report", csv, "-o", report, "--svg", path.join(workFolder, "svg")]);
   const rows = readRows(csv);
 
-  const profile = fs.mkdtempSync(path.join(os.tmpdir(), "septet-chromium-"));
-  const browser = await playwright.chromium.launchPersistentContext(profile,
-      {executablePath: chromium, headless: true, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-        viewport: {width: 1280, height: 900}, colorScheme: "light"});
-  try {
+  await withBrowser(playwright, chromium, async browser => {
     const page = await browser.newPage();
     const problems = [];
     page.on("pageerror", error => problems.push(String(error)));
@@ -196,6 +172,7 @@ async function main() {
     page.on("request", request => loaded.push(request.url()));
     await page.goto(pathToFileURL(report).href);
     await checkValues(page, rows);
+    await checkAxesAndBands(page, {check});
     await checkHover(page, rows);
     await checkSwitch(page);
     await checkMedia(page);
@@ -203,15 +180,16 @@ async function main() {
     await checkGolden(page);
     check(loaded.length === 1, `the page loads nothing but itself (${loaded.length} loads)`);
     check(problems.length === 0, `no error in the page ${problems.join("; ")}`);
+    const tools = {septet, here, workFolder, readRows, check};
+    await checkProfilePage(page, tools);
+    await checkForeignPage(page, tools);
+    check(problems.length === 0, `no error in those pages ${problems.join("; ")}`);
     const file = await browser.newPage();
     await file.goto(pathToFileURL(path.join(workFolder, "svg", "p90.svg")).href);
     check(await file.evaluate(() => document.documentElement.tagName === "svg" &&
         document.querySelectorAll(".point").length) === rows.length,
         "an SVG file stands alone with every point");
-  } finally {
-    await browser.close();
-    fs.rmSync(profile, {recursive: true, force: true});
-  }
+  });
   return failures === 0 ? 0 : 1;
 }
 
