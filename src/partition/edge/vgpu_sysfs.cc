@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTypePrefix = "nvidia-";
 
+// Truncates as a shell's > does, which sysfs ignores.
 Result<Ok> write_plainly(const std::string& path, const std::string& text) {
-  const os::UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const os::UniqueFd fd(open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
   if (!fd.valid() ||
       write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return make_error(errno == EACCES ? ErrorKind::kPermission : ErrorKind::kFailed,
