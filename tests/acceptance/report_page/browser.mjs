@@ -13,7 +13,7 @@ export function findChromium() {
 // null when it is not in the folder.
 export function loadPlaywright(folder) {
   try {
-    return createRequire(path.join(folder, "package.json"))("playwright-core");
+    return createRequire(path.resolve(folder, "package.json"))("playwright-core");
   } catch {
     return null;
   }
