@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "os/clock.h"
 
@@ -119,7 +120,7 @@ void EventLoop::run() {
         return;
       }
     }
-    const int count = epoll_wait(epoll_.get(), events.data(), kEventsPerRound, wait_timeout_ms());
+    const int count = wait(events);
     CHECK(count >= 0 || errno == EINTR);
     now_ = os::now();
     for (int i = 0; i < count; ++i) {
@@ -165,18 +166,27 @@ void EventLoop::run_timers() {
   }
 }
 
-int EventLoop::wait_timeout_ms() const {
+int EventLoop::wait(std::span<epoll_event> events) {
+  const auto room = static_cast<int>(events.size());
   if (timers_.empty()) {
-    return -1;
+    return epoll_wait(epoll_.get(), events.data(), room, -1);
   }
-  const Duration left = timers_.begin()->first.when - os::now();
-  if (left <= Duration::zero()) {
-    return 0;
+  constexpr Duration kLongest = std::chrono::hours(1);
+  const Duration left =
+      std::clamp(timers_.begin()->first.when - os::now(), Duration::zero(), kLongest);
+  if (waits_nanoseconds_) {
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec timeout{whole.count(), (left - whole).count()};
+    const int count = epoll_pwait2(epoll_.get(), events.data(), room, &timeout, nullptr);
+    // EPERM: container runtimes that filter system calls refuse the ones they do not know with it.
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) {
+      return count;
+    }
+    waits_nanoseconds_ = false;
   }
   // Rounded up: waking early would spin until the instant has come.
-  constexpr Duration kLongest = std::chrono::hours(1);
-  return static_cast<int>((std::min(left, kLongest) + milliseconds(1) - Duration(1)) /
-                          milliseconds(1));
+  return epoll_wait(epoll_.get(), events.data(), room,
+                    static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
 }
 
 }  // namespace septet::os

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,8 @@ class EventLoop {
   // the descriptor is closed.
   void unwatch(int fd);
 
-  // Calls back once at or after the instant.
+  // Calls back once at or after the instant, to within the kernel's timer slack (50 us); on kernels
+  // without epoll_pwait2, to within a millisecond.
   Timer call_at(Instant when, std::function<void()> callback);
   Timer call_after(Duration delay, std::function<void()> callback);
   // Forgets the timer; harmless when it has fired or was never armed. Disarms the handle.
@@ -78,7 +80,8 @@ class EventLoop {
 
   void run_posted();
   void run_timers();
-  int wait_timeout_ms() const;
+  // Until a descriptor is ready or the first timer is due; returns what epoll_wait returns.
+  int wait(std::span<epoll_event> events);
   void wake();
 
   UniqueFd epoll_;
@@ -88,7 +91,7 @@ class EventLoop {
   std::map<Timer, std::function<void()>> timers_;
   std::uint64_t timer_sequence_ = 0;
   Instant now_{};
-  bool running_ = false;
+  bool waits_nanoseconds_ = true;  // until the kernel says that it has no epoll_pwait2 (< 5.11)
 
   std::mutex mutex_;  // guards posted_ and stop_
   std::vector<std::function<void()>> posted_;

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <ctime>
 #include <thread>
+
+#include "os/clock.h"
 
 namespace septet::os {
 namespace {
@@ -84,6 +88,30 @@ TEST(EventLoop, TimersFireInOrderAndCancelledOnesDoNot) {
 
   EXPECT_EQ(order, "ab");
   EXPECT_FALSE(cancelled.armed());
+}
+
+TEST(EventLoop, ATimerIsNotHeldBackToTheNextMillisecond) {
+  const timespec none{};
+  epoll_event unused{};
+  const UniqueFd epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (epoll_pwait2(epoll.get(), &unused, 1, &none, nullptr) != 0) {
+    GTEST_SKIP() << "this kernel waits in whole milliseconds only";
+  }
+  EventLoop loop;
+  Duration least = std::chrono::hours(1);
+  int left = 50;
+  std::function<void()> arm = [&] {
+    const Instant when = now() + microseconds(100);
+    loop.call_at(when, [&, when] {
+      least = std::min(least, now() - when);
+      --left == 0 ? loop.stop() : arm();
+    });
+  };
+  arm();
+
+  loop.run();
+
+  EXPECT_LT(least, microseconds(500));  // of fifty: a busy machine delays some, not all
 }
 
 TEST(EventLoop, PostRunsInTheLoopsThread) {

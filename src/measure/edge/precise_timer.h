@@ -1,6 +1,6 @@
 // PreciseTimer: calls back at an instant, to within tens of microseconds.
 //
-// The event loop's own timers are rounded up to a millisecond, which is too coarse for an open
+// On kernels without epoll_pwait2 the event loop rounds up to a millisecond, too coarse for an open
 // loop's send times. One per loop and thread; must be destroyed before its loop.
 #pragma once
 
