@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <functional>
 #include <queue>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "base/prng.h"
 #include "measure/histogram.h"
 #include "measure/load_schedule.h"
+#include "support/replica_queue.h"
 
 namespace septet::measure {
 namespace {
@@ -24,30 +24,10 @@ using Service = std::function<Duration(Prng&)>;
 Duration exponential(Prng& prng) { return from_seconds(prng.exponential()); }
 Duration deterministic(Prng& /*prng*/) { return seconds(1); }
 
-// Seven replicas behind one first-come-first-served queue.
-class Replicas {
- public:
-  Replicas() {
-    for (int i = 0; i < kReplicas; ++i) {
-      free_at_.push(Duration::zero());
-    }
-  }
-  // When a request that arrives now (arrivals come in order) is answered.
-  Duration serve(Duration arrival, Duration service) {
-    const Duration start = std::max(arrival, free_at_.top());
-    free_at_.pop();
-    free_at_.push(start + service);
-    return start + service;
-  }
-
- private:
-  std::priority_queue<Duration, std::vector<Duration>, std::greater<>> free_at_;
-};
-
 Histogram open_loop(double utilisation, const Service& service, int requests) {
   LoadSchedule schedule = LoadSchedule::poisson(kReplicas * utilisation, 42);
   Prng prng(43);
-  Replicas replicas;
+  test::ReplicaQueue replicas(kReplicas);
   Histogram latency;
   for (int i = 0; i < requests; ++i) {
     const Duration due = schedule.next();
@@ -65,7 +45,7 @@ Histogram closed_loop(int in_flight, const Service& service, int requests) {
     next_send.push(Duration::zero());
   }
   Prng prng(44);
-  Replicas replicas;
+  test::ReplicaQueue replicas(kReplicas);
   Histogram latency;
   for (int i = 0; i < requests; ++i) {
     const Duration sent = next_send.top();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "support/service_draw.h"
 #include "support/simulated_server.h"
 
 namespace {
@@ -33,20 +34,16 @@ int main(int argc, char** argv) {
   septet::test::ServerBehaviour behaviour;
   std::size_t next = 1;
   const std::string kind = words.empty() ? "zero" : words[0];
-  if (kind == "deterministic" || kind == "exponential") {
+  if (septet::test::service_draw(kind)) {
     const auto ms = septet::parse_double(words.size() > 1 ? words[1] : "");
     if (!ms || *ms <= 0) {
       return usage();
     }
     const double mean_s = *ms / 1e3;
     next = 2;
-    if (kind == "deterministic") {
-      behaviour.service_time = [mean_s](auto, Prng&) { return septet::from_seconds(mean_s); };
-    } else {
-      behaviour.service_time = [mean_s](auto, Prng& prng) {
-        return septet::from_seconds(mean_s * prng.exponential());
-      };
-    }
+    behaviour.service_time = [draw = *septet::test::service_draw(kind), mean_s](auto, Prng& prng) {
+      return septet::from_seconds(mean_s * draw(prng));
+    };
   } else if (kind != "zero") {
     return usage();
   }
