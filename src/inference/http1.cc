@@ -126,6 +126,16 @@ FieldFacts collect_facts(HttpHead& head) {
   return facts;
 }
 
+// A tab behind a value is white space like a blank, but parsers in use take it for a part of the
+// value: what the body's end hangs on must not be read in two ways. value lies within its line.
+bool is_followed_by_tab(std::string_view value) {
+  const char* at = value.data() + value.size();
+  while (!value.empty() && *at == ' ') {
+    ++at;
+  }
+  return !value.empty() && *at == '\t';
+}
+
 // Sets framing and keep-alive, or says why the head is refused.
 std::optional<HeadResult> judge(HttpHead& head, bool is_request) {
   const FieldFacts facts = collect_facts(head);
@@ -135,6 +145,10 @@ std::optional<HeadResult> judge(HttpHead& head, bool is_request) {
   }
   if (facts.lengths > 1 || facts.encodings > 1 || (facts.lengths > 0 && facts.encodings > 0)) {
     return refuse(400, "the length of the body is given more than once");
+  }
+  if ((facts.lengths > 0 && is_followed_by_tab(facts.length)) ||
+      (facts.encodings > 0 && is_followed_by_tab(facts.encoding))) {
+    return refuse(400, "a tab follows the length of the body");
   }
   if (facts.encodings > 0) {
     if (head.minor_version == 0) {

@@ -65,6 +65,8 @@ TEST(HttpHeadParser, RefusesEverySmugglingShape) {
   EXPECT_EQ(refusal_of(post + "Content-Length: +1\r\n\r\n"), 400U);
   EXPECT_EQ(refusal_of(post + "Content-Length: 1, 1\r\n\r\n"), 400U);
   EXPECT_EQ(refusal_of(post + "Content-Length: 99999999999999999999\r\n\r\n"), 400U);
+  EXPECT_EQ(refusal_of(post + "Content-Length: 1\t\r\n\r\n"), 400U);
+  EXPECT_EQ(refusal_of(post + "Transfer-Encoding: chunked \t\r\n\r\n"), 400U);
   EXPECT_EQ(refusal_of(post + "Transfer-Encoding: xchunked\r\n\r\n"), 501U);
   EXPECT_EQ(refusal_of(post + "Transfer-Encoding : chunked\r\n\r\n"), 400U);
   EXPECT_EQ(refusal_of(post + "X: a\r\n b\r\n\r\n"), 400U);
