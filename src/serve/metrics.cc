@@ -74,10 +74,13 @@ void write_requests(Writer& to) {
           "Number of failed inference requests, all batch sizes");
   for (const ModelSnapshot& model : to.models()) {
     const std::uint64_t rejected = model.statistics.rejected;
-    fmt::format_to(to.out(), "nv_inference_request_failure{{{},reason=\"REJECTED\"}} {}\n",
-                   labels_of(model), rejected);
-    fmt::format_to(to.out(), "nv_inference_request_failure{{{},reason=\"BACKEND\"}} {}\n",
-                   labels_of(model), model.statistics.fail.count - rejected);
+    const std::uint64_t cancelled = model.statistics.cancelled;
+    for (const auto& [reason, count] :
+         {std::pair("REJECTED", rejected), std::pair("CANCELED", cancelled),
+          std::pair("BACKEND", model.statistics.fail.count - rejected - cancelled)}) {
+      fmt::format_to(to.out(), "nv_inference_request_failure{{{},reason=\"{}\"}} {}\n",
+                     labels_of(model), reason, count);
+    }
   }
   to.per_model("nv_inference_count", "counter",
                "Number of inferences performed (does not include cached requests)",

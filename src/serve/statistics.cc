@@ -74,6 +74,7 @@ ModelStatistics& ModelStatistics::operator+=(const ModelStatistics& other) {
     batches[size].compute_output += batch.compute_output;
   }
   rejected += other.rejected;
+  cancelled += other.cancelled;
   busy_ns += other.busy_ns;
   pending += other.pending;
   return *this;

@@ -50,6 +50,7 @@ struct ModelStatistics {
   DurationCount cache_miss{};
   std::map<std::uint64_t, BatchStatistics> batches{};  // by size of the executed batch
   std::uint64_t rejected = 0;                          // of the failures: queue full or timed out
+  std::uint64_t cancelled = 0;                         // of the failures: not executed
   std::uint64_t busy_ns = 0;                           // time that instances spent computing
   std::uint64_t pending = 0;                           // queued now
 

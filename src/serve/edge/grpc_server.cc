@@ -8,6 +8,7 @@
 
 #include "inference/edge/grpc_codec.h"
 #include "inference/edge/proto/health.grpc.pb.h"
+#include "serve/edge/grpc_infer_call.h"
 #include "serve/edge/grpc_messages.h"
 #include "serve/edge/grpc_stream.h"
 #include "serve/edge/server_settings.h"
@@ -118,24 +119,23 @@ class Service : public proto::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* ModelInfer(CallbackServerContext* context,
                                  const proto::ModelInferRequest* message,
                                  proto::ModelInferResponse* response) override {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
     if (const grpc::Status denied = check(context, Kind::kInfer); !denied.ok()) {
-      reactor->Finish(denied);
-      return reactor;
+      return finish(context, denied);
     }
     auto request = inference::from_message(*message);
     if (!request.ok()) {
-      reactor->Finish(to_grpc(request.error()));
-      return reactor;
+      return finish(context, to_grpc(request.error()));
     }
-    // gRPC keeps message and response until the reactor is finished.
+    // It owns itself; gRPC keeps message and response until it is finished.
+    InferCall* reactor = std::make_unique<InferCall>().release();
     server_.infer(std::move(*request),
                   [reactor, response](const Outcome<inference::InferResponse>& answered) {
                     if (answered.ok()) {
                       inference::to_message(*answered, *response);
                     }
                     reactor->Finish(to_grpc(answered));
-                  });
+                  },
+                  {.cancellation = reactor->cancellation()});
     return reactor;
   }
 
@@ -171,7 +171,6 @@ class Service : public proto::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* context,
                                           const proto::RepositoryModelLoadRequest* request,
                                           proto::RepositoryModelLoadResponse*) override {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
     grpc::Status refused = check(context, Kind::kRepositoryLoad);
     LoadOverride override;
     for (const auto& [name, value] : request->parameters()) {
@@ -185,9 +184,9 @@ class Service : public proto::GRPCInferenceService::CallbackService {
       }
     }
     if (!refused.ok()) {
-      reactor->Finish(refused);
-      return reactor;
+      return finish(context, refused);
     }
+    ServerUnaryReactor* reactor = context->DefaultReactor();
     server_.load(request->model_name(), std::move(override),
                  [reactor](const Outcome<Ok>& done) { reactor->Finish(to_grpc(done)); });
     return reactor;
@@ -196,11 +195,10 @@ class Service : public proto::GRPCInferenceService::CallbackService {
   ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* context,
                                             const proto::RepositoryModelUnloadRequest* request,
                                             proto::RepositoryModelUnloadResponse*) override {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
     if (const grpc::Status denied = check(context, Kind::kRepositoryUnload); !denied.ok()) {
-      reactor->Finish(denied);
-      return reactor;
+      return finish(context, denied);
     }
+    ServerUnaryReactor* reactor = context->DefaultReactor();
     server_.unload(request->model_name(),
                    [reactor](const Outcome<Ok>& done) { reactor->Finish(to_grpc(done)); });
     return reactor;
@@ -302,13 +300,17 @@ class Service : public proto::GRPCInferenceService::CallbackService {
                         *missing)};
   }
 
+  static ServerUnaryReactor* finish(CallbackServerContext* context, const grpc::Status& status) {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(status);
+    return reactor;
+  }
+
   // A call that is answered at once.
   template <typename Fill>
   ServerUnaryReactor* answer(CallbackServerContext* context, Kind kind, Fill&& fill) {
-    ServerUnaryReactor* reactor = context->DefaultReactor();
     const grpc::Status denied = check(context, kind);
-    reactor->Finish(denied.ok() ? fill() : denied);
-    return reactor;
+    return finish(context, denied.ok() ? fill() : denied);
   }
 
   ServerUnaryReactor* cuda(CallbackServerContext* context, Kind kind, const std::string& region) {

@@ -1,5 +1,7 @@
 #include "serve/edge/grpc_stream.h"
 
+#include <vector>
+
 #include "inference/edge/grpc_codec.h"
 
 namespace septet::serve {
@@ -39,10 +41,12 @@ void InferStream::start(Exchange& exchange) {
     return;
   }
   exchange.final_wanted = request->final_response_wanted;
+  const std::shared_ptr<Cancellation> cancellation = exchange.cancellation;
   server_.infer(std::move(*request),
                 [this, &exchange](const Outcome<inference::InferResponse>& response) {
                   answer(exchange, response);
-                });
+                },
+                {.cancellation = cancellation});
 }
 
 void InferStream::answer(Exchange& exchange, const Outcome<inference::InferResponse>& response) {
@@ -88,6 +92,20 @@ void InferStream::advance(std::unique_lock<std::mutex>& lock) {
     finished_ = true;
     lock.unlock();
     Finish(grpc::Status::OK);
+  }
+}
+
+void InferStream::OnCancel() {
+  std::vector<std::shared_ptr<Cancellation>> cancellations;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const std::unique_ptr<Exchange>& exchange : exchanges_) {
+      cancellations.push_back(exchange->cancellation);
+    }
+  }
+  // Without the lock: the answers come from within.
+  for (const std::shared_ptr<Cancellation>& cancellation : cancellations) {
+    cancellation->cancel();
   }
 }
 

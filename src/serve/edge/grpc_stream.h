@@ -22,6 +22,7 @@ class InferStream : public grpc::ServerBidiReactor<::inference::ModelInferReques
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
+  void OnCancel() override;
   void OnDone() override;
 
  private:
@@ -30,6 +31,7 @@ class InferStream : public grpc::ServerBidiReactor<::inference::ModelInferReques
   struct Exchange {
     ::inference::ModelInferRequest request{};
     ::inference::ModelStreamInferResponse response{};
+    std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
     bool final_wanted = false;
     bool answered = false;
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "inference/v2_codec.h"
 #include "os/clock.h"
@@ -34,7 +35,7 @@ HttpConnection::HttpConnection(HttpServer& server, std::uint64_t id, os::UniqueF
 HttpConnection::~HttpConnection() { server_.loop_.unwatch(fd_.get()); }
 
 Result<Ok> HttpConnection::start() {
-  events_ = EPOLLIN;
+  events_ = kReading;
   return server_.loop_.watch(fd_.get(), events_, *this);
 }
 
@@ -50,6 +51,14 @@ void HttpConnection::close() {
     state_ = State::kGone;
     server_.loop_.unwatch(fd_.get());
     server_.forget(*this);
+    lose_client();
+  }
+}
+
+// Whoever works on the request in hand learns that nobody waits for it.
+void HttpConnection::lose_client() {
+  if (exchange_ && exchange_->client_gone_) {
+    std::exchange(exchange_->client_gone_, {})();
   }
 }
 
@@ -64,8 +73,11 @@ void HttpConnection::on_ready(std::uint32_t events) {
     case State::kBusy:
       if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
         close();
+      } else if ((events & EPOLLRDHUP) != 0) {
+        set_events(0);
+        deadline_ = server_.loop_.now() + server_.options_.half_closed_grace;
       } else {
-        set_events(0);  // a pipelined request, or the client's half-close: both wait
+        set_events(EPOLLRDHUP);  // a pipelined request waits
       }
       return;
     case State::kWriting:
@@ -298,6 +310,9 @@ void HttpConnection::check_deadline(Instant now) {
   if (state_ == State::kHead || state_ == State::kBody) {
     exchange_.reset();
     refuse(408, "the request did not arrive in time");
+  } else if (state_ == State::kBusy) {
+    deadline_ = Instant::max();
+    lose_client();  // what is executed already is still answered
   } else {
     close();
   }

@@ -33,6 +33,9 @@ class HttpConnection : private os::EventLoop::Watcher {
   void end_when_idle();
 
  private:
+  // The end of the client's side shows behind a pipelined request too.
+  static constexpr std::uint32_t kReading = EPOLLIN | EPOLLRDHUP;
+
   enum class State { kIdle, kHead, kBody, kBusy, kWriting, kLingering, kGone };
 
   void on_ready(std::uint32_t events) override;
@@ -51,6 +54,7 @@ class HttpConnection : private os::EventLoop::Watcher {
   void set_events(std::uint32_t events);
   void linger();
   void close();
+  void lose_client();
 
   HttpServer& server_;
   std::uint64_t id_;

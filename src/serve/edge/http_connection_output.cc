@@ -102,7 +102,7 @@ void HttpConnection::finish_response() {
   }
   state_ = State::kIdle;
   deadline_ = os::now() + server_.options_.idle_timeout;
-  set_events(EPOLLIN);
+  set_events(kReading);
   if (!processing_ && !input_.empty()) {
     const std::string input = std::exchange(input_, {});
     process(input);
@@ -117,7 +117,7 @@ void HttpConnection::linger() {
   state_ = State::kLingering;
   input_ = {};
   deadline_ = os::now() + kLingerTime;
-  set_events(EPOLLIN);
+  set_events(kReading);
 }
 
 }  // namespace septet::serve

@@ -221,10 +221,13 @@ void HttpFrontend::infer(const Exchange& exchange, const V2Path& path) {
   request->model_version = path.version;
   const BodyEncoding encoding =
       choose_encoding(exchange->head().find("Accept-Encoding").value_or(""));
+  const auto cancellation = std::make_shared<Cancellation>();
+  exchange->on_client_gone([cancellation] { cancellation->cancel(); });
   server_.infer(std::move(*request),
                 [exchange, encoding](const Outcome<inference::InferResponse>& response) {
                   respond_infer(*exchange, response, encoding);
-                });
+                },
+                {.cancellation = cancellation});
 }
 
 Outcome<InferRequest> HttpFrontend::read_infer(const HttpExchange& exchange, const V2Path& path) {

@@ -8,6 +8,7 @@
 // size a limit. A refused message closes its own connection and disturbs no other.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,6 +36,9 @@ struct HttpServerOptions {
   // A body must arrive within body_grace plus its size at this rate.
   Duration body_grace = seconds(30);
   std::uint64_t body_bytes_per_second = 64 * 1024;
+  // A client that ends its side of a TCP connection may have gone or may still read. Its request is
+  // answered for so long; then it counts as gone.
+  Duration half_closed_grace = seconds(1);
   std::shared_ptr<const TlsIdentity> tls{};  // for TCP; null = none. Unix sockets stay plain
 };
 
@@ -76,6 +80,9 @@ class HttpExchange {
   // Of the server; the loop's thread only.
   std::size_t connection_count() const;
 
+  // Called once if the client goes away before the response; the loop's thread only.
+  void on_client_gone(std::function<void()> callback) { client_gone_ = std::move(callback); }
+
   // Once, from any thread. Harmless when the client has gone.
   void respond(HttpResponse response);
 
@@ -87,6 +94,7 @@ class HttpExchange {
   std::string head_text_;
   inference::HttpHead head_;  // views into head_text_
   inference::Blob body_;
+  std::function<void()> client_gone_;
 };
 
 class HttpHandler {

@@ -114,7 +114,7 @@ Outcome<Ok> InferenceServer::register_memory(const SharedMemoryStatus& region) {
   return memory_.register_region(region);
 }
 
-void InferenceServer::infer(InferRequest request, InferDone done) {
+void InferenceServer::infer(InferRequest request, InferDone done, InferContext context) {
   if (const auto resolved = memory_.resolve_inputs(request); !resolved.ok()) {
     done(with_prefix(request, resolved.error()));
     return;
@@ -138,6 +138,7 @@ void InferenceServer::infer(InferRequest request, InferDone done) {
   job->arrival = os::now();
   job->request = std::move(request);
   job->done = std::move(done);
+  job->context = std::move(context);
   // A version that is being replaced takes nothing more; the next look-up finds its successor.
   constexpr int kMostLookUps = 3;
   for (int i = 0; i < kMostLookUps; ++i) {
@@ -164,6 +165,11 @@ void InferenceServer::infer(InferRequest request, InferDone done) {
 
 InferenceServer::Started InferenceServer::start(const ModelHandle& model,
                                                 std::unique_ptr<InferJob>& job) {
+  const std::shared_ptr<Cancellation> cancellation = job->context.cancellation;
+  if (cancellation && cancellation->is_requested()) {
+    model->scheduler().refuse_cancelled(*job);
+    return Started::kYes;
+  }
   if (model->config().response_cache && cache_.is_on() && answer_from_cache(model, *job)) {
     return Started::kYes;
   }
@@ -171,7 +177,12 @@ InferenceServer::Started InferenceServer::start(const ModelHandle& model,
     start_ensemble(model, std::move(job));
     return Started::kYes;
   }
-  return model->scheduler().submit(job) ? Started::kYes : Started::kModelIsClosing;
+  const std::optional<Ticket> ticket = model->scheduler().submit(job);
+  if (ticket && cancellation) {
+    // Not a share of the model: whoever waits for the client must not keep it from going.
+    cancellation->waits_in(std::shared_ptr<ModelScheduler>(model, &model->scheduler()), *ticket);
+  }
+  return ticket ? Started::kYes : Started::kModelIsClosing;
 }
 
 void InferenceServer::start_ensemble(const ModelHandle& model, std::unique_ptr<InferJob> job) {
@@ -181,13 +192,14 @@ void InferenceServer::start_ensemble(const ModelHandle& model, std::unique_ptr<I
                next = std::move(job->done)](Outcome<inference::InferResponse> response) {
     const Instant end = os::now();
     const RequestTimes times{arrival, arrival, arrival, end, end};
-    model->scheduler().record_ensemble(times, batch_size, response.ok());
+    model->scheduler().record_ensemble(
+        times, batch_size, response.ok() ? std::nullopt : std::optional(response.error().code));
     next(std::move(response));
   };
   const auto run = std::make_shared<EnsembleRun>(
       model->facts(), model, std::move(job->request), batch_size,
-      [this](InferRequest request, InferDone step_done) {
-        infer(std::move(request), std::move(step_done));
+      [this, context = job->context](InferRequest request, InferDone step_done) {
+        infer(std::move(request), std::move(step_done), context);
       },
       std::move(done));
   run->start();

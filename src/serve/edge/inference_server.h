@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "os/event_loop.h"
+#include "serve/edge/cancellation.h"
 #include "serve/edge/ensemble.h"
 #include "serve/edge/model_store.h"
 #include "serve/edge/response_cache.h"
@@ -65,7 +66,7 @@ class InferenceServer {
   [[nodiscard]] Outcome<Ok> register_memory(const SharedMemoryStatus& region);
 
   // Checks and queues; done is called once, from any thread, maybe before this returns.
-  void infer(inference::InferRequest request, InferDone done);
+  void infer(inference::InferRequest request, InferDone done, InferContext context = {});
 
   // done is called from the control thread. kUnsupported unless control is explicit.
   void load(std::string name, LoadOverride override, std::function<void(Outcome<Ok>)> done);

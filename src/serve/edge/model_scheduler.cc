@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "base/check.h"
 #include "os/clock.h"
 
@@ -14,11 +12,6 @@ using inference::InferResponse;
 namespace {
 
 std::uint64_t unix_ms() { return static_cast<std::uint64_t>(os::unix_time_ns() / 1'000'000); }
-
-// Instants are CLOCK_MONOTONIC, and so is the steady clock that condition variables wait on.
-std::chrono::steady_clock::time_point wait_point(Instant instant) {
-  return std::chrono::steady_clock::time_point(instant.time_since_epoch());
-}
 
 }  // namespace
 
@@ -73,15 +66,16 @@ std::optional<Status> ModelScheduler::enqueue(Ticket ticket, const InferJob& job
                   key.substr(2), facts_.config.name));
 }
 
-bool ModelScheduler::submit(std::unique_ptr<InferJob>& job) {
+std::optional<Ticket> ModelScheduler::submit(std::unique_ptr<InferJob>& job) {
   std::unique_ptr<InferJob> rejected;
   std::optional<Status> reason;
+  Ticket ticket = 0;
   {
     const std::lock_guard lock(mutex_);
     if (closing_) {
-      return false;
+      return std::nullopt;
     }
-    const Ticket ticket = ++last_ticket_;
+    ticket = ++last_ticket_;
     reason = enqueue(ticket, *job);
     if (!reason) {
       queued_.emplace(ticket, std::move(job));
@@ -101,49 +95,7 @@ bool ModelScheduler::submit(std::unique_ptr<InferJob>& job) {
   } else {
     work_.notify_one();
   }
-  return true;
-}
-
-// Called under the lock.
-void ModelScheduler::watch_deadlines() {
-  if (deadline_watched_) {
-    deadline_.notify_one();
-    return;
-  }
-  deadline_watched_ = true;
-  deadline_thread_ = std::thread([this] {
-    std::unique_lock watch_lock(mutex_);
-    while (!closing_) {
-      fail_expired(os::now(), watch_lock);
-      if (closing_) {
-        return;
-      }
-      if (const std::optional<Instant> next = batcher_.next_time_out()) {
-        deadline_.wait_until(watch_lock, wait_point(*next));
-      } else {
-        deadline_.wait(watch_lock);
-      }
-    }
-  });
-}
-
-// Answers what timed out in the queue. Unlocks while it does.
-void ModelScheduler::fail_expired(Instant now, std::unique_lock<std::mutex>& lock) {
-  const std::vector<Ticket> tickets = batcher_.take_expired(now);
-  if (tickets.empty()) {
-    return;
-  }
-  Jobs jobs = take_jobs(tickets);
-  for (const std::unique_ptr<InferJob>& job : jobs) {
-    statistics_.record_failure(now - job->arrival);
-    ++statistics_.rejected;
-  }
-  lock.unlock();
-  for (std::unique_ptr<InferJob>& job : jobs) {
-    job->done(inference::unavailable(request_prefix(job->request) + "Request timeout expired"));
-    job.reset();
-  }
-  lock.lock();
+  return ticket;
 }
 
 ModelScheduler::Jobs ModelScheduler::take_jobs(const std::vector<Ticket>& tickets) {
@@ -335,13 +287,15 @@ void ModelScheduler::drain() {
   }
 }
 
-void ModelScheduler::record_ensemble(const RequestTimes& times, int batch_size, bool succeeded) {
+void ModelScheduler::record_ensemble(const RequestTimes& times, int batch_size,
+                                     std::optional<inference::StatusCode> failure) {
   const std::lock_guard lock(mutex_);
-  if (succeeded) {
+  if (!failure) {
     statistics_.record_success(times);
     statistics_.record_execution(static_cast<std::uint64_t>(batch_size), times, unix_ms());
   } else {
     statistics_.record_failure(times.output_end - times.arrival);
+    statistics_.cancelled += failure == inference::StatusCode::kCancelled ? 1 : 0;
   }
 }
 

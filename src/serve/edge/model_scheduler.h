@@ -6,6 +6,7 @@
 // the statistics; it is never held while an engine runs or a callback is called.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -23,12 +24,25 @@
 
 namespace septet::serve {
 
+// Instants are CLOCK_MONOTONIC, and so is the steady clock that condition variables wait on.
+inline std::chrono::steady_clock::time_point wait_point(Instant instant) {
+  return std::chrono::steady_clock::time_point(instant.time_since_epoch());
+}
+
+class Cancellation;
+
+// What goes along with a request to wherever it is worked on; each may be absent.
+struct InferContext {
+  std::shared_ptr<Cancellation> cancellation{};
+};
+
 // One request on its way. done is called exactly once, in whatever thread has the answer.
 struct InferJob {
   inference::InferRequest request{};
   CheckedRequest checked{};
   Instant arrival{};
   std::function<void(Outcome<inference::InferResponse>)> done{};
+  InferContext context{};
 };
 
 class ModelScheduler {
@@ -41,8 +55,12 @@ class ModelScheduler {
   ModelScheduler& operator=(const ModelScheduler&) = delete;
 
   // Queues the job, or answers it when the queue is full. After drain() began the job is left
-  // where it is and false comes back: the caller looks for the model that replaced this one.
-  bool submit(std::unique_ptr<InferJob>& job);
+  // where it is and nothing comes back: the caller looks for the model that replaced this one.
+  std::optional<Ticket> submit(std::unique_ptr<InferJob>& job);
+  // Answers the job if it still waits: kCancelled. One of a sequence stays where it is.
+  void cancel(Ticket ticket);
+  // Counts and answers one whose client went before it was queued.
+  void refuse_cancelled(const InferJob& job);
 
   // Takes nothing new, answers everything queued, ends the threads. Not from a callback.
   void drain();
@@ -50,7 +68,8 @@ class ModelScheduler {
   ModelStatistics statistics() const;
 
   // Counts a request that was answered without an instance: by an ensemble's steps...
-  void record_ensemble(const RequestTimes& times, int batch_size, bool succeeded);
+  void record_ensemble(const RequestTimes& times, int batch_size,
+                       std::optional<inference::StatusCode> failure);
   // ...or from the response cache.
   void record_cache_hit(const RequestTimes& times);
   void record_cache_miss(Duration look_up);
@@ -66,6 +85,7 @@ class ModelScheduler {
   bool has_work() const;
   Jobs take_jobs(const std::vector<Ticket>& tickets);
   void fail_expired(Instant now, std::unique_lock<std::mutex>& lock);
+  void record_cancelled(const InferJob& job);
   struct Scratch {  // an instance's memory between batches
     BatchInputs inputs{};
     SequenceInputs sequence_inputs{};
