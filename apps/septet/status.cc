@@ -1,11 +1,14 @@
-// septet status: what runs where: every partition with its place, memory and processes.
+// septet status: what runs where: every partition with its place, memory and processes; with --url
+// what a balancer does with its replicas.
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 
+#include "balancer_view.h"
 #include "gpu_view.h"
 #include "output.h"
 #include "verb.h"
@@ -115,13 +118,27 @@ int print_status(const Globals& globals, const std::string& selector) {
   return 0;
 }
 
+int print_balancer(const Globals& globals, const std::string& url) {
+  constexpr std::uint16_t kDefaultPort = 8000;
+  const Result<os::Endpoint> endpoint = os::parse_endpoint(url, kDefaultPort);
+  if (!endpoint.ok()) {
+    return fail(endpoint.error(), globals.output);
+  }
+  const Result<Document> document = read_balancer(*endpoint);
+  if (!document.ok()) {
+    return fail(document.error(), globals.output);
+  }
+  print(*document, globals.output);
+  return 0;
+}
+
 // Again and again until Ctrl-C; on a terminal in place, else one after the other. An error ends it.
-int watch_status(const Globals& globals, const std::string& selector, unsigned period_seconds) {
+int watch(const std::function<int()>& show, unsigned period_seconds) {
   for (;;) {
     if (::isatty(STDOUT_FILENO) == 1) {
       fmt::print("\033[H\033[2J");
     }
-    if (const int code = print_status(globals, selector); code != 0) {
+    if (const int code = show(); code != 0) {
       return code;
     }
     std::fflush(stdout);
@@ -136,16 +153,21 @@ void add_status(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand("status", "Show what runs where");
   verb->add_option("gpu", *selector, "GPUs: index, UUID, PCI bus id, name; several with commas")
       ->type_name("GPU");
-  const auto watch = std::make_shared<unsigned>(0);
-  verb->add_option("--watch", *watch, "Show it again every so many seconds")
+  const auto url = std::make_shared<std::string>();
+  verb->add_option("--url", *url, "Show the balancer that listens there instead")
+      ->type_name("HOST:PORT|unix:/PATH");
+  const auto period = std::make_shared<unsigned>(0);
+  verb->add_option("--watch", *period, "Show it again every so many seconds")
       ->expected(0, 1)
       ->default_str("2")
       ->check(CLI::Range(1U, 3600U))
       ->type_name("SECONDS");
-  verb->callback([&globals, &action, selector, watch] {
-    action = [&globals, selector, watch] {
-      return *watch == 0 ? print_status(globals, *selector)
-                         : watch_status(globals, *selector, *watch);
+  verb->callback([&globals, &action, selector, url, period] {
+    action = [&globals, selector, url, period] {
+      const std::function<int()> show = [&] {
+        return url->empty() ? print_status(globals, *selector) : print_balancer(globals, *url);
+      };
+      return *period == 0 ? show() : watch(show, *period);
     };
   });
 }

@@ -65,7 +65,7 @@ struct UpstreamStats {
   std::uint64_t ejections = 0;
   std::uint64_t streams = 0;  // gRPC streams that stay with it; not in in_flight
   double busy_seconds = 0;    // time with at least one request outstanding
-  double busy_share = 0;      // the same of the last few seconds, 0..1
+  double busy_share = 0;      // the same of the last second or so, 0..1
   double speed = 0;           // learned, requests per busy second; 0 = not known yet
 };
 

@@ -56,6 +56,8 @@ TEST_F(ProxyTest, SaysItsOwnStateAsJson) {
   EXPECT_NE(text.find("\"schema\":\"septet.balance/1\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"state\":\"up\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"completed\":1"), std::string::npos) << text;
+  EXPECT_NE(text.find("{\"model\":\"m\",\"protocol\":\"http\",\"queued\":0}"), std::string::npos)
+      << text;
 }
 
 TEST_F(ProxyTest, LogsOneRequestInSoMany) {

@@ -20,6 +20,7 @@ constexpr Duration kSweepEvery = milliseconds(250);
 constexpr Duration kAcceptPause = milliseconds(100);
 constexpr std::size_t kMaxModels = 256;
 constexpr std::uint64_t kSweepsPerStatistics = 20;  // 5 s
+constexpr std::uint64_t kSweepsPerBusyShare = 4;    // 1 s
 
 Dispatcher::Options dispatcher_options(const ProxyOptions& options) {
   Dispatcher::Options result;
@@ -266,10 +267,11 @@ void Reactor::sweep() {
 
 void Reactor::sweep_replicas(Instant now) {
   const bool ask = ++sweeps_ % kSweepsPerStatistics == 0;
+  const bool note = sweeps_ % kSweepsPerBusyShare == 0;
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     if (replica) {
       replica->check_time(now);
-      if (ask) {
+      if (note) {
         replica->note_busy(now, dispatcher_.view(replica->index(), now).busy);
       }
     }

@@ -41,7 +41,7 @@ void add_upstream(MetricsText& text, const UpstreamStats& upstream) {
       number(upstream.ejections));
   own("septet_replica_busy_seconds_total", "counter", "Time with a request outstanding",
       upstream.busy_seconds);
-  own("septet_replica_busy_share", "gauge", "Share of the last seconds with a request outstanding",
+  own("septet_replica_busy_share", "gauge", "Share of the last second with a request outstanding",
       upstream.busy_share);
   own("septet_replica_speed", "gauge", "Learned speed, requests per busy second", upstream.speed);
 }
@@ -128,7 +128,12 @@ std::string Reactor::status_json() const {
                                      {"replies_5xx", stats.replies_5xx},
                                      {"retries", stats.retries},
                                      {"refused", stats.refused},
+                                     {"queues", nlohmann::ordered_json::array()},
                                      {"replicas", nlohmann::ordered_json::array()}};
+  for (const QueueStats& queue : stats.queues) {
+    document["queues"].push_back(
+        {{"model", queue.model}, {"protocol", queue.protocol}, {"queued", queue.queued}});
+  }
   for (const UpstreamStats& upstream : stats.upstreams) {
     document["replicas"].push_back({{"name", upstream.name},
                                     {"state", upstream.state},

@@ -47,7 +47,7 @@ class Replica final : public UpstreamConnection::Owner {
   bool said_last_words();
   // Names its counters: two lives of one name are two.
   std::string statistics_key() const;
-  // What the dispatcher says of its busy time; a few times a minute.
+  // What the dispatcher says of its busy time; about once a second.
   void note_busy(Instant now, Duration busy);
   // Of the time between the last two such.
   double busy_share() const { return busy_share_; }
