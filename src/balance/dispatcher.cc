@@ -226,7 +226,7 @@ void Dispatcher::pinned_failed(Instant now, ReplicaIndex replica, Failure failur
 }
 
 std::optional<ReplicaIndex> Dispatcher::next_probe(Instant now) {
-  for (std::uint32_t index = 0; index < replicas_.size(); ++index) {
+  for (std::uint32_t index = 0; down_ > 0 && index < replicas_.size(); ++index) {
     Replica& replica = replicas_[index];
     if (replica.present && replica.health.awaits_probe() && replica.health.probe_at() <= now) {
       replica.health.probe_started();
@@ -249,7 +249,8 @@ void Dispatcher::probe_failed(Instant now, ReplicaIndex replica) {
 std::optional<Instant> Dispatcher::next_deadline() const {
   std::optional<Instant> first;
   const auto consider = [&first](Instant when) { first = first ? std::min(*first, when) : when; };
-  for (const Replica& replica : replicas_) {
+  for (std::size_t index = 0; down_ > 0 && index < replicas_.size(); ++index) {
+    const Replica& replica = replicas_[index];
     if (replica.present && replica.health.awaits_probe()) {
       consider(replica.health.probe_at());
     }

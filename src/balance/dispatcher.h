@@ -234,6 +234,7 @@ class Dispatcher {
   std::uint64_t outstanding_ = 0;
   std::uint64_t retries_ = 0;
   std::uint32_t up_ = 0;
+  std::uint32_t down_ = 0;        // joining or ejected
   std::uint32_t next_model_ = 0;  // where next() goes on, so no model waits for another
   double retry_tokens_;
   Duration round_trip_ = microseconds(100);

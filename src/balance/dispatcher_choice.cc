@@ -32,9 +32,13 @@ bool Dispatcher::hopeless(Instant now) const {
 }
 
 void Dispatcher::count_up() {
-  up_ = 0;
+  up_ = down_ = 0;
   for (const Replica& replica : replicas_) {
-    up_ += replica.present && replica.health.up() ? 1 : 0;
+    const ReplicaState state = replica.health.state();
+    up_ += replica.present && state == ReplicaState::kUp ? 1 : 0;
+    down_ += replica.present && (state == ReplicaState::kJoining || state == ReplicaState::kEjected)
+                 ? 1
+                 : 0;
   }
 }
 

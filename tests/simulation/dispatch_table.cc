@@ -94,6 +94,31 @@ class Tables {
     }
   }
 
+  // What the round trip takes from a closed loop, all on their way as far and as long as each
+  // other.
+  void closed_round_trip(const std::vector<double>& one_slow) const {
+    const std::vector<Column> columns = {kRoundRobin, kOne, kTwo};
+    head("Closed loop with a round trip, jit, throughput/p90", "replicas, N, one-way delay in S",
+         columns);
+    for (const bool slow : {false, true}) {
+      for (const std::uint32_t clients : {7U, 14U}) {
+        for (const double delay : {0.0, .0025, .005, .01, .02}) {
+          fmt::print("| {}, {}, {} |", slow ? "one slow" : "equal", clients, delay);
+          for (const Column& column : columns) {
+            QueueingSetting setting =
+                base(column, Law::kJitter, slow ? one_slow : std::vector<double>(7, 1.0));
+            setting.clients = clients;
+            setting.delay = delay;
+            setting.knows_speed = !slow;
+            const QueueingFigures f = simulate_seeds(setting, seeds_);
+            fmt::print(" {:.2f}/{:.2f} |", f.throughput, f.p90);
+          }
+          fmt::print("\n");
+        }
+      }
+    }
+  }
+
  private:
   QueueingSetting base(const Column& column, Law law, const std::vector<double>& speeds) const {
     QueueingSetting setting;
@@ -148,5 +173,6 @@ int main(int argc, char** argv) {
   tables.closed_loop("Closed loop, one of 7 at 0.3, nobody told, jit, throughput/p90/p99", one_slow,
                      {kRoundRobin, kLeast, kOne, kTwo, kLearned}, false);
   tables.round_trip();
+  tables.closed_round_trip(one_slow);
   return 0;
 }

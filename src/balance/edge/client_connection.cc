@@ -155,20 +155,31 @@ bool ClientConnection::parse_head() {
     return state_ == State::kClosed;
   }
   is_new_ = false;
-  const HeadResult result = parser_.parse_request(buffered(), head_);
-  if (result.state == HeadResult::State::kIncomplete) {
-    return false;
+  if (!in_head_ && known_.begins(buffered())) {
+    begin_ += known_.size();
+  } else if (const HeadResult result = take_head(); result.state != HeadResult::State::kComplete) {
+    if (result.state == HeadResult::State::kRefused) {
+      refuse(result.status, result.reason);
+    }
+    return result.state == HeadResult::State::kRefused;
   }
-  if (result.state == HeadResult::State::kRefused) {
-    refuse(result.status, result.reason);
-    return true;
-  }
-  begin_ += result.head_bytes;
   since_ = reactor_.now();
   keep_alive_ = head_.keep_alive;
-  route_ = find_route(head_.method, head_.target);
   begin_body();
   return true;
+}
+
+// Takes a head apart that is not the one before.
+HeadResult ClientConnection::take_head() {
+  HeadResult result = parser_.parse_request(buffered(), head_);
+  in_head_ = result.state == HeadResult::State::kIncomplete;
+  if (result.state == HeadResult::State::kComplete) {
+    known_.keep(buffered().substr(0, result.head_bytes), head_);
+    begin_ += result.head_bytes;
+    route_ = find_route(head_.method, head_.target);
+    written_ = false;
+  }
+  return result;
 }
 
 void ClientConnection::begin_body() {

@@ -17,6 +17,7 @@
 #include "balance/edge/memory.h"
 #include "balance/edge/request_wishes.h"
 #include "balance/forwarded_head.h"
+#include "balance/known_head.h"
 #include "balance/route.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
@@ -44,7 +45,7 @@ class ClientConnection final : public Client,
 
   void on_merged(const MergedReply& reply) override;
   void on_ready(std::uint32_t events) override;
-  void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
+  void on_whole_reply(const WholeReply& reply) override;
   void on_reply_head(const inference::HttpHead& head) override;
   Flow on_reply_data(std::string_view data, std::string_view wire) override;
   void on_reply_end() override;
@@ -58,13 +59,14 @@ class ClientConnection final : public Client,
   bool read_head();
   bool speaks_http2();
   bool parse_head();
+  inference::HeadResult take_head();
   void begin_body();
   void place_body();
   bool take_body();
   bool take_chunks();
   bool grow_chunked_body(std::size_t bytes);
   void submit();
-  RequestWishes wishes();
+  void write_request();
   void refuse(unsigned status, std::string_view message);
   void note_reply(unsigned status);
   ClientConnectionEnds ends() const;
@@ -93,7 +95,11 @@ class ClientConnection final : public Client,
   std::size_t end_ = 0;
   inference::HttpHeadParser parser_;
   inference::HttpHead head_;
-  Route route_;
+  KnownHead known_;
+  bool in_head_ = false;  // the parser has seen part of a head
+  Route route_;           // of head_
+  bool written_ = false;  // exchange_.head and wishes_ are head_'s
+  RequestWishes wishes_;
   std::optional<inference::ChunkedDecoder> chunks_;
   std::uint64_t body_left_ = 0;
   Body body_;

@@ -41,15 +41,14 @@ void ClientConnection::submit() {
     answer({200, "application/json", reactor_.status_json()});
     return;
   }
-  exchange_.head.clear();
-  const bool has_body = head_.framing != BodyFraming::kNone;
-  append_request_head(
-      exchange_.head, head_,
-      has_body ? std::optional<std::uint64_t>(exchange_.body.size()) : std::nullopt);
+  write_request();
   exchange_.is_head_request = head_.method == "HEAD";
   exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;
   if (route_.kind == RouteKind::kInfer) {
-    reactor_.submit(exchange_, Reactor::Protocol::kHttp, route_.model, wishes());
+    if (wishes_.has_deadline()) {
+      exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes_.timeout);
+    }
+    reactor_.submit(exchange_, Reactor::Protocol::kHttp, route_.model, wishes_);
   } else {
     const FanOut::Question question{exchange_.head, exchange_.body, exchange_.is_head_request,
                                     exchange_.deadline};
@@ -58,15 +57,22 @@ void ClientConnection::submit() {
   }
 }
 
-RequestWishes ClientConnection::wishes() {
-  RequestWishes wishes;
+// The head for the replica, and what it says to the dispatcher. Those of the same head stay; only a
+// chunked body's length is not in its head.
+void ClientConnection::write_request() {
+  if (written_ && head_.framing != BodyFraming::kChunked) {
+    return;
+  }
+  written_ = true;
+  exchange_.head.clear();
+  const bool has_body = head_.framing != BodyFraming::kNone;
+  append_request_head(
+      exchange_.head, head_,
+      has_body ? std::optional<std::uint64_t>(exchange_.body.size()) : std::nullopt);
+  wishes_ = {};
   for (const inference::HttpField& field : head_.fields) {
-    wishes.read_field(field.name, field.value);
+    wishes_.read_field(field.name, field.value);
   }
-  if (wishes.has_deadline()) {
-    exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes.timeout);
-  }
-  return wishes;
 }
 
 ClientConnectionEnds ClientConnection::ends() const {
@@ -104,16 +110,19 @@ void ClientConnection::refuse(unsigned status, std::string_view message) {
   answer_error(status, message);
 }
 
-void ClientConnection::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
-  if (head.status / 100 == 2) {
+void ClientConnection::on_whole_reply(const WholeReply& reply) {
+  if (reply.head.status / 100 == 2) {
     reactor_.learn_model(Reactor::Protocol::kHttp, route_.model);
   }
-  reply_head_.clear();
-  append_reply_head(reply_head_, head, head_.minor_version, ends());
-  note_reply(head.status);
+  const bool plain = head_.minor_version >= 1 && keep_alive_;
+  if (!plain) {
+    reply_head_.clear();
+    append_reply_head(reply_head_, reply.head, head_.minor_version, ends());
+  }
+  note_reply(reply.head.status);
   state_ = State::kReply;
   reply_ended_ = true;
-  write(reply_head_, body);
+  write(plain ? reply.plain_head : reply_head_, reply.body);
   if (state_ == State::kReply && out_.empty()) {
     request_done();
   }

@@ -31,12 +31,20 @@ class Dispatched {
   std::optional<Ticket> ticket;  // while the dispatcher has it
 };
 
+// A reply that is here to its last byte.
+struct WholeReply {
+  const inference::HttpHead& head;
+  std::string_view body;
+  // The head as it goes to a client of HTTP/1.1 whose connection stays open.
+  std::string_view plain_head;
+};
+
 // Receives one reply: whole; or head, data..., end; or none.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   // The views live as long as the call.
-  virtual void on_whole_reply(const inference::HttpHead& head, std::string_view body) = 0;
+  virtual void on_whole_reply(const WholeReply& reply) = 0;
   virtual void on_reply_head(const inference::HttpHead& head) = 0;
   enum class Flow { kGoOn, kPause };
   // kPause: nothing more until UpstreamConnection::resume(). data is the decoded body, wire is the

@@ -84,9 +84,9 @@ MergedReply FanOut::statistics(const std::vector<ReplicaReply>& replies) {
   return {400, "application/json", body + "}"};
 }
 
-void FanOut::Branch::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
-  on_reply_head(head);
-  on_reply_data(body, body);
+void FanOut::Branch::on_whole_reply(const WholeReply& whole) {
+  on_reply_head(whole.head);
+  on_reply_data(whole.body, whole.body);
   on_reply_end();
 }
 

@@ -43,7 +43,7 @@ class FanOut {
   struct Branch final : ReplySink {
     Branch(FanOut& owner, std::string replica_name)
         : fan_out(owner), name(std::move(replica_name)), exchange(*this) {}
-    void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
+    void on_whole_reply(const WholeReply& whole) override;
     void on_reply_head(const inference::HttpHead& head) override;
     Flow on_reply_data(std::string_view data, std::string_view wire) override;
     void on_reply_end() override;

@@ -129,7 +129,7 @@ void Replica::reply_complete(UpstreamConnection& connection) {
     if (connection.streaming()) {
       exchange->sink->on_reply_end();
     } else {
-      exchange->sink->on_whole_reply(connection.head(), connection.body());
+      exchange->sink->on_whole_reply(connection.whole_reply());
     }
   }
   if (connection.release()) {

@@ -47,9 +47,9 @@ void SideChannel::answered(unsigned status) {
   }
 }
 
-void SideChannel::on_whole_reply(const inference::HttpHead& head, std::string_view body) {
-  status_ = head.status;
-  body_ = body.substr(0, kMaxBodyBytes);
+void SideChannel::on_whole_reply(const WholeReply& reply) {
+  status_ = reply.head.status;
+  body_ = reply.body.substr(0, kMaxBodyBytes);
   answered(status_);
 }
 

@@ -26,7 +26,7 @@ class SideChannel final : public ReplySink {
   void ask(std::string_view target, Answer answer);
   bool busy() const { return asking_; }
 
-  void on_whole_reply(const inference::HttpHead& head, std::string_view body) override;
+  void on_whole_reply(const WholeReply& reply) override;
   void on_reply_head(const inference::HttpHead& head) override;
   Flow on_reply_data(std::string_view data, std::string_view wire) override;
   void on_reply_end() override;

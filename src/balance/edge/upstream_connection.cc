@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "balance/forwarded_head.h"
 #include "os/endpoint.h"
 
 namespace septet::balance {
@@ -175,18 +176,25 @@ UpstreamConnection::Step UpstreamConnection::read_some() {
 }
 
 UpstreamConnection::Step UpstreamConnection::parse_head() {
+  if (!in_head_ && !to_head_ && known_.begins(buffered())) {
+    begin_ += known_.size();
+    return begin_body();
+  }
   for (;;) {
     const HeadResult result = parser_.parse_response(buffered(), head_, to_head_);
+    in_head_ = result.state == HeadResult::State::kIncomplete;
     if (result.state == HeadResult::State::kIncomplete) {
       return end_ == context_.buffers.buffer_bytes() ? fail(Failure::kBadReply) : Step::kAgain;
     }
     if (result.state == HeadResult::State::kRefused || head_.status == 101) {
       return fail(Failure::kBadReply);
     }
-    begin_ += result.head_bytes;
     if (head_.status >= 200) {
+      keep_head(result.head_bytes);
       break;
     }
+    begin_ += result.head_bytes;
+    known_.forget();
     // An interim reply is ours alone: the whole request was announced by its length.
     if (begin_ == end_) {
       begin_ = end_ = 0;
@@ -194,6 +202,18 @@ UpstreamConnection::Step UpstreamConnection::parse_head() {
     }
   }
   return begin_body();
+}
+
+// The answer to HEAD is framed in a way of its own, so the next like it may mean something else.
+void UpstreamConnection::keep_head(std::size_t bytes) {
+  if (to_head_) {
+    known_.forget();
+  } else {
+    known_.keep(buffered().substr(0, bytes), head_);
+  }
+  begin_ += bytes;
+  plain_head_.clear();
+  append_reply_head(plain_head_, head_, 1, ClientConnectionEnds::kNo);
 }
 
 UpstreamConnection::Step UpstreamConnection::begin_body() {

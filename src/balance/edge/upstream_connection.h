@@ -11,6 +11,7 @@
 
 #include "balance/edge/exchange.h"
 #include "balance/edge/memory.h"
+#include "balance/known_head.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
 
@@ -66,8 +67,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   void shut();
   bool streaming() const { return streaming_; }
   // Valid in reply_complete() of a reply that was not streamed.
-  const inference::HttpHead& head() const { return head_; }
-  std::string_view body() const { return body_view_; }
+  WholeReply whole_reply() const { return {head_, body_view_, plain_head_}; }
 
   void on_ready(std::uint32_t events) override;
 
@@ -78,6 +78,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   void send_rest();
   Step read_some();
   Step parse_head();
+  void keep_head(std::size_t bytes);
   Step begin_body();
   Step take_whole(std::string_view bytes);
   Step take_streamed(std::string_view bytes);
@@ -111,6 +112,9 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   std::size_t end_ = 0;
   inference::HttpHeadParser parser_;
   inference::HttpHead head_;
+  KnownHead known_;
+  bool in_head_ = false;    // the parser has seen part of a head
+  std::string plain_head_;  // of head_; memory kept
   std::optional<inference::ChunkedDecoder> chunks_;
   std::uint64_t body_left_ = 0;  // with a length
   Body whole_;
