@@ -168,8 +168,8 @@ Result<Ok> classify(const ClassifyOptions& options) {
     return names.error();
   }
   const Result<measure::ModelDescription> description =
-      by_grpc ? measure::query_model_grpc(*endpoint, options.model, options.version, {})
-              : measure::query_model(*endpoint, options.model, options.version, *headers);
+      by_grpc ? measure::query_model_grpc({*endpoint}, options.model, options.version)
+              : measure::query_model({*endpoint, *headers}, options.model, options.version);
   if (!description) {
     return description.error();
   }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "measure/arrival_trace.h"
+#include "measure/edge/client_transport.h"
 #include "measure/edge/compressed_file.h"
 #include "measure/edge/load_generator.h"
 #include "measure/level_json.h"
@@ -25,6 +26,7 @@ namespace septet::app {
 namespace {
 
 constexpr std::uint16_t kHttpPort = 8000;
+constexpr std::uint16_t kHttpsPort = 443;
 constexpr std::uint16_t kGrpcPort = 8001;
 
 Result<measure::Target> target_of(const measure::PerfArguments& arguments,
@@ -42,8 +44,18 @@ Result<measure::Target> target_of(const measure::PerfArguments& arguments,
   if (urls.empty()) {
     urls = {"localhost"};
   }
+  if (plan.tls) {
+    Result<std::shared_ptr<const measure::TlsContext>> tls =
+        measure::TlsContext::create(*plan.tls, plan.grpc ? measure::TlsContext::Protocol::kHttp2
+                                                         : measure::TlsContext::Protocol::kHttp1);
+    if (!tls.ok()) {
+      return tls.error();
+    }
+    target.tls = *std::move(tls);
+  }
+  const std::uint16_t port = plan.grpc ? kGrpcPort : plan.tls ? kHttpsPort : kHttpPort;
   for (const std::string& url : urls) {
-    Result<os::Endpoint> endpoint = os::parse_endpoint(url, plan.grpc ? kGrpcPort : kHttpPort);
+    Result<os::Endpoint> endpoint = os::parse_endpoint(measure::without_https(url), port);
     if (!endpoint.ok()) {
       return endpoint.error();
     }

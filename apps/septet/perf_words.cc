@@ -8,7 +8,8 @@ namespace {
 void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
   verb.add_option("-m,--model-name", words.model, "Model to measure")->required();
   verb.add_option("-x,--model-version", words.version, "Version of the model");
-  verb.add_option("-u,--url", words.urls, "Server: HOST:PORT or unix:/path; may be repeated")
+  verb.add_option("-u,--url", words.urls,
+                  "Server: HOST:PORT, https://HOST:PORT or unix:/path; may be repeated")
       ->allow_extra_args(false)
       ->type_name("URL");
   verb.add_option("-i,--protocol", words.protocol, "http or grpc")->capture_default_str();
@@ -38,6 +39,30 @@ void add_load_options(CLI::App& verb, measure::PerfArguments& words) {
   verb.add_flag("-a,--async", words.async, "As perf_analyzer's; the load is the same here");
   verb.add_flag("--sync", words.sync, "As perf_analyzer's; the load is the same here");
   verb.add_flag("--streaming", words.streaming, "gRPC streams");
+}
+
+void add_tls_options(CLI::App& verb, measure::TlsWords& words) {
+  verb.add_flag("--ssl-grpc-use-ssl", words.grpc_use_ssl, "Encrypt gRPC");
+  verb.add_option("--ssl-grpc-root-certifications-file", words.grpc_root_certifications_file,
+                  "PEM file of authorities; this machine's if absent");
+  verb.add_option("--ssl-grpc-private-key-file", words.grpc_private_key_file,
+                  "PEM file: the client's key");
+  verb.add_option("--ssl-grpc-certificate-chain-file", words.grpc_certificate_chain_file,
+                  "PEM file: the client's certificate");
+  verb.add_option("--ssl-https-verify-peer", words.https_verify_peer,
+                  "0 accepts a certificate of any authority (1)");
+  verb.add_option("--ssl-https-verify-host", words.https_verify_host,
+                  "0 accepts a certificate for any host (2)");
+  verb.add_option("--ssl-https-ca-certificates-file", words.https_ca_certificates_file,
+                  "PEM file of authorities; this machine's if absent");
+  verb.add_option("--ssl-https-client-certificate-file", words.https_client_certificate_file,
+                  "The client's certificate");
+  verb.add_option("--ssl-https-client-certificate-type", words.https_client_certificate_type,
+                  "PEM (default) or DER");
+  verb.add_option("--ssl-https-private-key-file", words.https_private_key_file,
+                  "The client's key; sought in the certificate's file if absent");
+  verb.add_option("--ssl-https-private-key-type", words.https_private_key_type,
+                  "PEM (default) or DER");
 }
 
 void add_measuring_options(CLI::App& verb, PerfWords& words) {
@@ -128,6 +153,7 @@ void add_refused_options(CLI::App& verb, PerfWords& words) {
 
 void add_perf_words(CLI::App& verb, PerfWords& words) {
   add_load_options(verb, words.arguments);
+  add_tls_options(verb, words.arguments.tls);
   add_measuring_options(verb, words);
   add_sequence_options(verb, words);
   add_output_options(verb, words.output);

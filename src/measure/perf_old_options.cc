@@ -22,9 +22,6 @@ constexpr const char* kSessions =
     "replay the arrivals of sessions with --request-trace FILE, or their contents with "
     "--input-data FILE.json";
 
-constexpr const char* kNoTls =
-    "requests are not encrypted: measure the server's plain port, or let a proxy end TLS in front "
-    "of it";
 constexpr const char* kNoMetrics =
     "the figures of GPU and server are at /metrics of the server; read them there during the run "
     "(septet status --watch shows a GPU's)";
@@ -36,17 +33,6 @@ constexpr std::array kRefusedOptions = {
                   "it belongs to TensorFlow Serving; leave it out"},
     RefusedOption{"--triton-server-directory", true, "/opt/tritonserver", kNoServerInside},
     RefusedOption{"--model-repository", true, "", kNoServerInside},
-    RefusedOption{"--ssl-grpc-use-ssl", false, "", kNoTls},
-    RefusedOption{"--ssl-grpc-root-certifications-file", true, "", kNoTls},
-    RefusedOption{"--ssl-grpc-private-key-file", true, "", kNoTls},
-    RefusedOption{"--ssl-grpc-certificate-chain-file", true, "", kNoTls},
-    RefusedOption{"--ssl-https-verify-peer", true, "", kNoTls},
-    RefusedOption{"--ssl-https-verify-host", true, "", kNoTls},
-    RefusedOption{"--ssl-https-ca-certificates-file", true, "", kNoTls},
-    RefusedOption{"--ssl-https-client-certificate-file", true, "", kNoTls},
-    RefusedOption{"--ssl-https-client-certificate-type", true, "", kNoTls},
-    RefusedOption{"--ssl-https-private-key-file", true, "", kNoTls},
-    RefusedOption{"--ssl-https-private-key-type", true, "", kNoTls},
     RefusedOption{"--collect-metrics", false, "", kNoMetrics},
     RefusedOption{"--metrics-url", true, "", kNoMetrics},
     RefusedOption{"--metrics-interval", true, "", kNoMetrics},

@@ -157,6 +157,11 @@ Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
                              arguments.request_distribution));
   }
   SEPTET_TRY(read_compression(arguments, plan));
+  Result<std::optional<TlsOptions>> tls = tls_options_of(arguments.tls, arguments.urls, plan.grpc);
+  if (!tls.ok()) {
+    return tls.error();
+  }
+  plan.tls = *std::move(tls);
   for (const std::string& header : arguments.headers) {
     const std::size_t colon = header.find(':');
     if (colon == std::string::npos || colon == 0 ||

@@ -15,6 +15,7 @@
 #include "measure/level_sweep.h"
 #include "measure/measurement_rules.h"
 #include "measure/message_compression.h"
+#include "measure/perf_tls_options.h"
 
 namespace septet::measure {
 
@@ -29,6 +30,7 @@ struct PerfArguments {
   std::vector<std::string> headers;             // "NAME:VALUE"
   std::string grpc_compression = "none";        // none, gzip or deflate
   std::vector<std::string> request_parameters;  // "NAME:VALUE:TYPE"
+  TlsWords tls;
 
   std::optional<std::string> concurrency_range;   // START[:END[:STEP]]
   std::optional<std::string> request_rate_range;  // START[:END[:STEP]]
@@ -90,6 +92,7 @@ struct PerfPlan {
   InputOptions input;
   std::vector<std::string> input_files;  // directories or JSON files; empty = made up
   std::vector<std::pair<std::string, std::string>> headers;
+  std::optional<TlsOptions> tls;  // nothing = plain connections
   bool shared_memory = false;
   std::uint64_t first_sequence_id = 1;
   std::uint64_t last_sequence_id = UINT64_MAX;

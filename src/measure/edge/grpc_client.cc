@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 #include <nghttp2/nghttp2.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "measure/edge/server_access.h"
 #include "os/clock.h"
 
 namespace septet::measure {
@@ -112,14 +113,14 @@ struct GrpcClient::Http2 {
 };
 
 GrpcClient::GrpcClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener,
-                       BodyUse body_use, CallStyle style,
-                       std::vector<std::pair<std::string, std::string>> metadata)
+                       BodyUse body_use, Settings settings)
     : loop_(loop),
       endpoint_(std::move(endpoint)),
       listener_(listener),
       body_use_(body_use),
-      style_(style),
-      metadata_(std::move(metadata)) {
+      style_(settings.style),
+      metadata_(std::move(settings.metadata)),
+      tls_(std::move(settings.tls)) {
   for (auto& [name, value] : metadata_) {
     name = to_lower(name);  // HTTP/2 allows no capitals in names
   }
@@ -140,6 +141,7 @@ std::size_t GrpcClient::kept_bytes() const {
 void GrpcClient::close() {
   if (fd_.valid()) {
     loop_.unwatch(fd_.get());
+    transport_.reset();
     fd_.reset();
   }
   http2_.reset();
@@ -198,9 +200,10 @@ void GrpcClient::submit() {
     flush();
     return;
   }
-  const std::string authority = endpoint_.is_unix() ? "localhost" : endpoint_.text();
+  const std::string authority =
+      endpoint_.is_unix() ? "localhost" : ServerAccess{endpoint_, {}, tls_}.named().text();
   std::vector<nghttp2_nv> fields = {
-      field(":method", "POST"),   field(":scheme", "http"),
+      field(":method", "POST"),   field(":scheme", tls_.context ? "https" : "http"),
       field(":path", pieces_[0]), field(":authority", authority),
       field("te", "trailers"),    field("content-type", "application/grpc"),
   };
@@ -235,21 +238,19 @@ bool GrpcClient::flush() {
       }
       unsent_.assign(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
     }
-    const ssize_t sent = ::send(fd_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+    const iovec frames{unsent_.data(), unsent_.size()};
+    const ssize_t sent = transport_->send(std::span(&frames, 1));
     if (sent < 0 && errno == EINTR) {
       continue;
     }
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (!waits_for_room_) {
-        loop_.change(fd_.get(), EPOLLIN | EPOLLOUT);
-        waits_for_room_ = true;
-      }
+      wait_for(EPOLLIN | EPOLLOUT);
       return true;
     }
     if (sent < 0) {
       if (in_exchange_) {
         fail(FailureKind::kReset, fmt::format("{}: sending the request failed: {}",
-                                              endpoint_.text(), std::strerror(errno)));
+                                              endpoint_.text(), transport_->failure()));
       } else {
         close();
       }
@@ -257,10 +258,7 @@ bool GrpcClient::flush() {
     }
     unsent_.erase(0, static_cast<std::size_t>(sent));
   }
-  if (waits_for_room_) {
-    loop_.change(fd_.get(), EPOLLIN);
-    waits_for_room_ = false;
-  }
+  wait_for(EPOLLIN);
   if (in_exchange_ && answer_.send_ended == Instant{} && pieces_[1].empty() && pieces_[2].empty()) {
     answer_.send_ended = os::now();
   }
@@ -274,8 +272,11 @@ void GrpcClient::on_ready(std::uint32_t events) {
            fmt::format("cannot connect to {}: {}", endpoint_.text(), std::strerror(error)));
       return;
     }
-    state_ = State::kOpen;
-    submit();
+    transport_.emplace(fd_.get(), tls_);
+    state_ = State::kOpening;
+  }
+  if (state_ == State::kOpening) {
+    open_transport();
     return;
   }
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
@@ -285,9 +286,36 @@ void GrpcClient::on_ready(std::uint32_t events) {
   }
 }
 
+void GrpcClient::open_transport() {
+  switch (transport_->open()) {
+    case ClientTransport::Opening::kOpen:
+      state_ = State::kOpen;
+      submit();
+      return;
+    case ClientTransport::Opening::kWantsInput:
+      wait_for(EPOLLIN);
+      return;
+    case ClientTransport::Opening::kWantsOutput:
+      wait_for(EPOLLIN | EPOLLOUT);
+      return;
+    case ClientTransport::Opening::kFailed:
+      fail(FailureKind::kProtocol,
+           fmt::format("cannot speak TLS with {}: {}", endpoint_.text(), transport_->failure()));
+      return;
+  }
+}
+
+void GrpcClient::wait_for(std::uint32_t events) {
+  const bool room = (events & EPOLLOUT) != 0;
+  if (room != waits_for_room_) {
+    loop_.change(fd_.get(), events);
+    waits_for_room_ = room;
+  }
+}
+
 void GrpcClient::read_bytes() {
   std::array<std::uint8_t, kReadBytes> buffer;
-  const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
+  const ssize_t got = transport_->receive(buffer.data(), buffer.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
     return;
   }

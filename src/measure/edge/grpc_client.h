@@ -6,10 +6,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "measure/edge/client_transport.h"
 #include "measure/edge/exchange_client.h"
 #include "measure/edge/grpc_message.h"
 
@@ -18,9 +20,14 @@ namespace septet::measure {
 class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
  public:
   enum class CallStyle { kUnary, kStream };
+  struct Settings {
+    CallStyle style = CallStyle::kUnary;
+    std::vector<std::pair<std::string, std::string>> metadata{};
+    TlsPeer tls{};
+  };
 
   GrpcClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener, BodyUse body_use,
-             CallStyle style, std::vector<std::pair<std::string, std::string>> metadata);
+             Settings settings);
   ~GrpcClient() override;
   GrpcClient(const GrpcClient&) = delete;
   GrpcClient& operator=(const GrpcClient&) = delete;
@@ -37,9 +44,11 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
  private:
   struct Http2;  // the nghttp2 session and its callbacks
   friend struct Http2;
-  enum class State { kIdle, kConnecting, kOpen };
+  enum class State { kIdle, kConnecting, kOpening, kOpen };
 
   void connect();
+  void open_transport();
+  void wait_for(std::uint32_t events);
   void submit();
   // Writes what the session has to say; false when the connection failed in it.
   bool flush();
@@ -54,7 +63,9 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
   BodyUse body_use_;
   CallStyle style_;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  TlsPeer tls_;
   os::UniqueFd fd_;
+  std::optional<ClientTransport> transport_;  // once connected
   State state_ = State::kIdle;
   bool in_exchange_ = false;
   bool waits_for_room_ = false;

@@ -15,7 +15,8 @@ namespace {
 
 class OneCall final : public ExchangeClient::Listener {
  public:
-  OneCall(os::EventLoop& loop, std::string_view method) : loop_(loop), method_(method) {}
+  OneCall(os::EventLoop& loop, const ServerAccess& server, std::string_view method)
+      : loop_(loop), server_(server), method_(method) {}
 
   void on_answered(ExchangeClient& client, const ExchangeClient::Answer& answer) override {
     if (answer.status == 200) {
@@ -27,35 +28,30 @@ class OneCall final : public ExchangeClient::Listener {
     }
     loop_.stop();
   }
-  void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override {
-    outcome_ =
-        kind == FailureKind::kConnect
-            ? make_error(ErrorKind::kPrecondition,
-                         fmt::format("nothing answers at {}: {}", client.endpoint().text(), reason),
-                         "start a server there (septet serve) or name another with -u")
-            : make_error(ErrorKind::kFailed, reason, "check that -u names a server's gRPC port");
+  void on_failed(ExchangeClient& /*client*/, FailureKind kind, const std::string& reason) override {
+    outcome_ = failed_exchange(server_, kind, reason, "check that -u names a server's gRPC port");
     loop_.stop();
   }
   Result<std::string> take() { return std::move(outcome_); }
 
  private:
   os::EventLoop& loop_;
+  const ServerAccess& server_;
   std::string method_;
   Result<std::string> outcome_ = std::string();
 };
 
 // Calls and parses into the response.
 template <typename Request, typename Response>
-Result<Ok> call(const os::Endpoint& endpoint, std::string_view method, const Request& request,
-                Response& response, const HeaderFields& metadata) {
-  const Result<std::string> bytes =
-      grpc_call(endpoint, method, request.SerializeAsString(), metadata);
+Result<Ok> call(const ServerAccess& server, std::string_view method, const Request& request,
+                Response& response) {
+  const Result<std::string> bytes = grpc_call(server, method, request.SerializeAsString());
   if (!bytes.ok()) {
     return bytes.error();
   }
   if (!response.ParseFromString(*bytes)) {
-    return make_error(ErrorKind::kFailed,
-                      fmt::format("{} gave no usable answer to {}", endpoint.text(), method));
+    return make_error(ErrorKind::kFailed, fmt::format("{} gave no usable answer to {}",
+                                                      server.endpoint.text(), method));
   }
   return Ok{};
 }
@@ -86,13 +82,13 @@ std::string grpc_path(std::string_view method) {
   return fmt::format("/inference.GRPCInferenceService/{}", method);
 }
 
-Result<std::string> grpc_call(const os::Endpoint& endpoint, std::string_view method,
-                              std::string_view request, const HeaderFields& metadata,
-                              Duration timeout) {
+Result<std::string> grpc_call(const ServerAccess& server, std::string_view method,
+                              std::string_view request, Duration timeout) {
+  const os::Endpoint& endpoint = server.endpoint;
   os::EventLoop loop;
-  OneCall one(loop, method);
+  OneCall one(loop, server, method);
   GrpcClient client(loop, endpoint, one, ExchangeClient::BodyUse::kKeep,
-                    GrpcClient::CallStyle::kUnary, metadata);
+                    {.metadata = server.headers, .tls = server.tls});
   const std::string path = grpc_path(method);
   const std::string message = framed_message(request);
   loop.call_after(timeout, [&] {
@@ -106,11 +102,9 @@ Result<std::string> grpc_call(const os::Endpoint& endpoint, std::string_view met
   return one.take();
 }
 
-Result<ServerDescription> query_server_grpc(const os::Endpoint& endpoint,
-                                            const HeaderFields& metadata) {
+Result<ServerDescription> query_server_grpc(const ServerAccess& access) {
   ::inference::ServerMetadataResponse response;
-  SEPTET_TRY(
-      call(endpoint, "ServerMetadata", ::inference::ServerMetadataRequest(), response, metadata));
+  SEPTET_TRY(call(access, "ServerMetadata", ::inference::ServerMetadataRequest(), response));
   ServerDescription server;
   server.name = response.name();
   server.version = response.version();
@@ -118,19 +112,18 @@ Result<ServerDescription> query_server_grpc(const os::Endpoint& endpoint,
   return server;
 }
 
-Result<ModelDescription> query_model_grpc(const os::Endpoint& endpoint, const std::string& name,
-                                          const std::string& version,
-                                          const HeaderFields& metadata) {
+Result<ModelDescription> query_model_grpc(const ServerAccess& server, const std::string& name,
+                                          const std::string& version) {
   ::inference::ModelMetadataRequest metadata_request;
   metadata_request.set_name(name);
   metadata_request.set_version(version);
   ::inference::ModelMetadataResponse described;
-  SEPTET_TRY(call(endpoint, "ModelMetadata", metadata_request, described, metadata));
+  SEPTET_TRY(call(server, "ModelMetadata", metadata_request, described));
   ::inference::ModelConfigRequest config_request;
   config_request.set_name(name);
   config_request.set_version(version);
   ::inference::ModelConfigResponse configured;
-  SEPTET_TRY(call(endpoint, "ModelConfig", config_request, configured, metadata));
+  SEPTET_TRY(call(server, "ModelConfig", config_request, configured));
 
   const ::inference::ModelConfig& config = configured.config();
   ModelDescription model;
@@ -156,7 +149,7 @@ Result<ModelDescription> query_model_grpc(const os::Endpoint& endpoint, const st
   model.has_response_cache = config.response_cache().enable();
   if (model.inputs.empty()) {
     return make_error(ErrorKind::kFailed,
-                      fmt::format("{}: model '{}' has no inputs", endpoint.text(), name));
+                      fmt::format("{}: model '{}' has no inputs", server.endpoint.text(), name));
   }
   return model;
 }

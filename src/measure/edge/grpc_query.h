@@ -17,14 +17,12 @@ std::string grpc_path(std::string_view method);
 
 // One unary call: protobuf in, protobuf out. kPrecondition: nothing answers; kNotFound, kUsage or
 // kFailed by the server's status.
-Result<std::string> grpc_call(const os::Endpoint& endpoint, std::string_view method,
-                              std::string_view request, const HeaderFields& metadata,
-                              Duration timeout = kQueryTimeout);
+Result<std::string> grpc_call(const ServerAccess& server, std::string_view method,
+                              std::string_view request, Duration timeout = kQueryTimeout);
 
-Result<ServerDescription> query_server_grpc(const os::Endpoint& endpoint,
-                                            const HeaderFields& metadata);
-Result<ModelDescription> query_model_grpc(const os::Endpoint& endpoint, const std::string& model,
-                                          const std::string& version, const HeaderFields& metadata);
+Result<ServerDescription> query_server_grpc(const ServerAccess& access);
+Result<ModelDescription> query_model_grpc(const ServerAccess& server, const std::string& model,
+                                          const std::string& version);
 
 // The framed request for a model's counters, and the counters from the answer.
 std::string statistics_request_grpc(const std::string& model, const std::string& version);

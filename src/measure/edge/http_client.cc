@@ -1,12 +1,12 @@
 #include "measure/edge/http_client.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -25,11 +25,12 @@ constexpr std::size_t kKeptBodyBytes = 64 * 1024 * 1024;
 }  // namespace
 
 HttpClient::HttpClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener,
-                       BodyUse body_use)
+                       BodyUse body_use, TlsPeer tls)
     : loop_(loop),
       endpoint_(std::move(endpoint)),
       listener_(listener),
       body_use_(body_use),
+      tls_(std::move(tls)),
       buffer_(kBufferBytes) {}
 
 HttpClient::~HttpClient() { close(); }
@@ -37,6 +38,7 @@ HttpClient::~HttpClient() { close(); }
 void HttpClient::close() {
   if (fd_.valid()) {
     loop_.unwatch(fd_.get());
+    transport_.reset();
     fd_.reset();
   }
   state_ = State::kIdle;
@@ -91,7 +93,10 @@ void HttpClient::broken(const std::string& what) {
 
 void HttpClient::on_ready(std::uint32_t events) {
   if (state_ == State::kIdle) {
-    close();  // the server closed an idle connection, or spoke unasked
+    // The server closed an idle connection, or spoke unasked; TLS has words of its own.
+    if (transport_->receive(buffer_.data(), buffer_.size()) >= 0 || errno != EAGAIN) {
+      close();
+    }
     return;
   }
   if (state_ == State::kConnecting) {
@@ -100,7 +105,12 @@ void HttpClient::on_ready(std::uint32_t events) {
            fmt::format("cannot connect to {}: {}", endpoint_.text(), std::strerror(error)));
       return;
     }
-    state_ = State::kSending;
+    transport_.emplace(fd_.get(), tls_);
+    state_ = tls_.context ? State::kOpening : State::kSending;
+  }
+  if (state_ == State::kOpening) {
+    open_transport();
+    return;
   }
   // A server may answer, and close, before it has read the whole request.
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
@@ -109,6 +119,33 @@ void HttpClient::on_ready(std::uint32_t events) {
   }
   if (state_ == State::kSending && (events & EPOLLOUT) != 0) {
     write_pieces();
+  }
+}
+
+void HttpClient::open_transport() {
+  switch (transport_->open()) {
+    case ClientTransport::Opening::kOpen:
+      state_ = State::kSending;
+      write_pieces();
+      return;
+    case ClientTransport::Opening::kWantsInput:
+      wait_for(EPOLLIN);
+      return;
+    case ClientTransport::Opening::kWantsOutput:
+      wait_for(EPOLLIN | EPOLLOUT);
+      return;
+    case ClientTransport::Opening::kFailed:
+      fail(FailureKind::kProtocol,
+           fmt::format("cannot speak TLS with {}: {}", endpoint_.text(), transport_->failure()));
+      return;
+  }
+}
+
+void HttpClient::wait_for(std::uint32_t events) {
+  const bool room = (events & EPOLLOUT) != 0;
+  if (room != waits_for_room_) {
+    loop_.change(fd_.get(), events);
+    waits_for_room_ = room;
   }
 }
 
@@ -124,22 +161,16 @@ void HttpClient::write_pieces() {
     if (used == 0) {
       break;
     }
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = used;
-    const ssize_t written = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    const ssize_t written = transport_->send(std::span(vectors).first(used));
     if (written < 0 && errno == EINTR) {
       continue;
     }
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (!waits_for_room_) {
-        loop_.change(fd_.get(), EPOLLIN | EPOLLOUT);
-        waits_for_room_ = true;
-      }
+      wait_for(EPOLLIN | EPOLLOUT);
       return;
     }
     if (written < 0) {
-      broken(fmt::format("sending the request failed: {}", std::strerror(errno)));
+      broken(fmt::format("sending the request failed: {}", transport_->failure()));
       return;
     }
     auto left = static_cast<std::size_t>(written);
@@ -151,17 +182,14 @@ void HttpClient::write_pieces() {
   }
   answer_.send_ended = os::now();
   state_ = State::kReceiving;
-  if (waits_for_room_) {
-    loop_.change(fd_.get(), EPOLLIN);
-    waits_for_room_ = false;
-  }
+  wait_for(EPOLLIN);
 }
 
 void HttpClient::read_bytes() {
-  const ssize_t got = ::recv(fd_.get(), buffer_.data(), buffer_.size(), 0);
+  const ssize_t got = transport_->receive(buffer_.data(), buffer_.size());
   if (got < 0) {
     if (errno != EAGAIN && errno != EINTR) {
-      broken(fmt::format("receiving the answer failed: {}", std::strerror(errno)));
+      broken(fmt::format("receiving the answer failed: {}", transport_->failure()));
     } else if (state_ == State::kSending) {
       write_pieces();
     }

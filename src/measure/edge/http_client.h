@@ -1,6 +1,6 @@
 // HttpClient: an ExchangeClient over one keep-alive HTTP/1.1 connection.
 //
-//   kIdle -> kConnecting -> kSending -> kReceiving -> kIdle
+//   kIdle -> kConnecting -> kOpening (TLS) -> kSending -> kReceiving -> kIdle
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,15 @@
 #include <vector>
 
 #include "inference/http1.h"
+#include "measure/edge/client_transport.h"
 #include "measure/edge/exchange_client.h"
 
 namespace septet::measure {
 
 class HttpClient final : public ExchangeClient, public os::EventLoop::Watcher {
  public:
-  HttpClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener, BodyUse body_use);
+  HttpClient(os::EventLoop& loop, os::Endpoint endpoint, Listener& listener, BodyUse body_use,
+             TlsPeer tls = {});
   ~HttpClient() override;
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -31,9 +33,11 @@ class HttpClient final : public ExchangeClient, public os::EventLoop::Watcher {
   void on_ready(std::uint32_t events) override;
 
  private:
-  enum class State { kIdle, kConnecting, kSending, kReceiving };
+  enum class State { kIdle, kConnecting, kOpening, kSending, kReceiving };
 
   void connect();
+  void open_transport();
+  void wait_for(std::uint32_t events);
   void write_pieces();
   void read_bytes();
   void take_bytes(std::string_view bytes);
@@ -50,7 +54,9 @@ class HttpClient final : public ExchangeClient, public os::EventLoop::Watcher {
   os::Endpoint endpoint_;
   Listener& listener_;
   BodyUse body_use_;
+  TlsPeer tls_;
   os::UniqueFd fd_;
+  std::optional<ClientTransport> transport_;  // once connected
   State state_ = State::kIdle;
   bool waits_for_room_ = false;  // EPOLLOUT is watched
 

@@ -80,11 +80,7 @@ class ExchangeRunner final : public ExchangeClient::Listener {
 
   void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override {
     const bool nobody = kind == FailureKind::kConnect;
-    end(nobody
-            ? make_error(ErrorKind::kPrecondition,
-                         fmt::format("nothing answers at {}: {}", client.endpoint().text(), reason),
-                         "start a server there (septet serve) or name another with -u")
-            : failed_request(reason));
+    end(nobody ? no_answer(client.endpoint(), reason) : failed_request(reason));
   }
 
  private:

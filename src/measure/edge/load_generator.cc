@@ -81,11 +81,10 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   }
   static StatisticsPoller::Settings poller_settings(const Target& target) {
     StatisticsPoller::Settings settings;
-    settings.endpoints = target.endpoints;
+    settings.servers = accesses_of(target);
     settings.model = target.model;
     settings.version = target.version;
     settings.grpc = target.protocol != Protocol::kHttp;
-    settings.headers = target.headers;
     settings.make_client = client_factory(target, CallStyle::kUnary);
     return settings;
   }

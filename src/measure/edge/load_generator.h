@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@
 
 namespace septet::measure {
 
+class TlsContext;
+
 enum class Protocol {
   kHttp,
   kGrpc,        // a unary call for each request
@@ -41,6 +44,8 @@ struct Target {
   std::string model;
   std::string version;                                       // empty = the server's choice
   std::vector<std::pair<std::string, std::string>> headers;  // added to every request
+  std::shared_ptr<const TlsContext> tls;                     // null = plain
+  std::map<std::string, std::string> host_names;  // by endpoint, where an address replaced a name
 };
 
 struct GeneratorOptions {

@@ -19,10 +19,10 @@ Result<Target> resolve(Target target) {
   for (os::Endpoint& endpoint : target.endpoints) {
     const Result<os::Endpoint> address = os::reachable_address(endpoint, kConnectTimeoutMs);
     if (!address.ok()) {
-      return make_error(
-          address.error().kind,
-          fmt::format("nothing answers at {}: {}", endpoint.text(), address.error().message),
-          "start a server there (septet serve) or name another with -u");
+      return no_answer(endpoint, address.error().message, address.error().kind);
+    }
+    if (!endpoint.is_unix()) {
+      target.host_names[address->text()] = endpoint.host;
     }
     endpoint = *address;
   }
@@ -46,7 +46,9 @@ Result<RequestStreams> make_streams(const ModelDescription& model, const InputOp
 RequestFeed::Settings feed_settings(const Target& target, const ModelDescription& model,
                                     const GeneratorOptions& options) {
   RequestFeed::Settings settings;
-  settings.endpoints = target.endpoints;
+  for (const ServerAccess& server : accesses_of(target)) {
+    settings.endpoints.push_back(server.named());
+  }
   settings.grpc = target.protocol != Protocol::kHttp;
   settings.path =
       target.protocol == Protocol::kHttp
@@ -60,19 +62,36 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
   return settings;
 }
 
+TlsPeer peer_of(const Target& target, const os::Endpoint& endpoint) {
+  const auto name = target.host_names.find(endpoint.text());
+  return {target.tls, name == target.host_names.end() ? endpoint.host : name->second};
+}
+
 }  // namespace
+
+std::vector<ServerAccess> accesses_of(const Target& target) {
+  std::vector<ServerAccess> servers;
+  for (const os::Endpoint& endpoint : target.endpoints) {
+    servers.push_back({endpoint, target.headers, peer_of(target, endpoint)});
+  }
+  return servers;
+}
 
 ClientFactory client_factory(const Target& target, GrpcClient::CallStyle style) {
   if (target.protocol == Protocol::kHttp) {
-    return [](os::EventLoop& loop, const os::Endpoint& endpoint, ExchangeClient::Listener& listener,
-              ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
-      return std::make_unique<HttpClient>(loop, endpoint, listener, body_use);
+    return [target](os::EventLoop& loop, const os::Endpoint& endpoint,
+                    ExchangeClient::Listener& listener,
+                    ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
+      return std::make_unique<HttpClient>(loop, endpoint, listener, body_use,
+                                          peer_of(target, endpoint));
     };
   }
-  return [style, metadata = target.headers](
-             os::EventLoop& loop, const os::Endpoint& endpoint, ExchangeClient::Listener& listener,
-             ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
-    return std::make_unique<GrpcClient>(loop, endpoint, listener, body_use, style, metadata);
+  return [style, target](os::EventLoop& loop, const os::Endpoint& endpoint,
+                         ExchangeClient::Listener& listener,
+                         ExchangeClient::BodyUse body_use) -> std::unique_ptr<ExchangeClient> {
+    return std::make_unique<GrpcClient>(
+        loop, endpoint, listener, body_use,
+        GrpcClient::Settings{style, target.headers, peer_of(target, endpoint)});
   };
 }
 
@@ -85,20 +104,19 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   if (!resolved.ok()) {
     return resolved.error();
   }
-  const os::Endpoint& first = resolved->endpoints.front();
+  const std::vector<ServerAccess> servers = accesses_of(*resolved);
+  const ServerAccess& first = servers.front();
   const bool grpc = target.protocol != Protocol::kHttp;
   if (grpc && options.shared_memory) {
     return make_error(ErrorKind::kUsage, "shared memory is registered over HTTP only",
                       "leave out --shared-memory or -i grpc");
   }
-  Result<ModelDescription> model =
-      grpc ? query_model_grpc(first, target.model, target.version, target.headers)
-           : query_model(first, target.model, target.version, target.headers);
+  Result<ModelDescription> model = grpc ? query_model_grpc(first, target.model, target.version)
+                                        : query_model(first, target.model, target.version);
   if (!model.ok()) {
     return model.error();
   }
-  Result<ServerDescription> server =
-      grpc ? query_server_grpc(first, target.headers) : query_server(first, target.headers);
+  Result<ServerDescription> server = grpc ? query_server_grpc(first) : query_server(first);
   if (!server.ok()) {
     return server.error();
   }
@@ -117,8 +135,8 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   }
   LoadSetup setup;
   if (options.shared_memory) {
-    Result<std::unique_ptr<SharedRegions>> regions = SharedRegions::create(
-        *streams, *model, resolved->endpoints, target.headers, options.output_shared_memory_bytes);
+    Result<std::unique_ptr<SharedRegions>> regions =
+        SharedRegions::create(*streams, *model, servers, options.output_shared_memory_bytes);
     if (!regions.ok()) {
       return regions.error();
     }

@@ -17,19 +17,14 @@ using nlohmann::json;
 // Ends the loop with the outcome of one exchange.
 class OneExchange final : public ExchangeClient::Listener {
  public:
-  explicit OneExchange(os::EventLoop& loop) : loop_(loop) {}
+  OneExchange(os::EventLoop& loop, const ServerAccess& server) : loop_(loop), server_(server) {}
 
   void on_answered(ExchangeClient& /*client*/, const ExchangeClient::Answer& answer) override {
     outcome_ = HttpReply{answer.status, std::string(answer.body)};
     loop_.stop();
   }
-  void on_failed(ExchangeClient& client, FailureKind kind, const std::string& reason) override {
-    outcome_ =
-        kind == FailureKind::kConnect
-            ? make_error(ErrorKind::kPrecondition,
-                         fmt::format("nothing answers at {}: {}", client.endpoint().text(), reason),
-                         "start a server there (septet serve) or name another with -u")
-            : make_error(ErrorKind::kFailed, reason, "check that -u names a v2 server");
+  void on_failed(ExchangeClient& /*client*/, FailureKind kind, const std::string& reason) override {
+    outcome_ = failed_exchange(server_, kind, reason, "check that -u names a v2 server");
     loop_.stop();
   }
 
@@ -37,6 +32,7 @@ class OneExchange final : public ExchangeClient::Listener {
 
  private:
   os::EventLoop& loop_;
+  const ServerAccess& server_;
   Result<HttpReply> outcome_ = HttpReply{};
 };
 
@@ -48,9 +44,9 @@ Error malformed(const os::Endpoint& endpoint, const std::string& path, const std
 }
 
 // A JSON object from the server, or the error that it gave.
-Result<json> query_json(const os::Endpoint& endpoint, const std::string& path,
-                        const HeaderFields& headers) {
-  const Result<HttpReply> reply = http_exchange(endpoint, "GET", path, {}, headers);
+Result<json> query_json(const ServerAccess& server, const std::string& path) {
+  const os::Endpoint& endpoint = server.endpoint;
+  const Result<HttpReply> reply = http_exchange(server, "GET", path, {});
   if (!reply.ok()) {
     return reply.error();
   }
@@ -182,15 +178,15 @@ std::string request_head(std::string_view method, std::string_view path,
   return head + "\r\n";
 }
 
-Result<HttpReply> http_exchange(const os::Endpoint& endpoint, std::string_view method,
-                                std::string_view path, std::string_view body,
-                                const HeaderFields& headers, Duration timeout) {
+Result<HttpReply> http_exchange(const ServerAccess& server, std::string_view method,
+                                std::string_view path, std::string_view body, Duration timeout) {
+  const os::Endpoint& endpoint = server.endpoint;
   os::EventLoop loop;
-  OneExchange exchange(loop);
-  HttpClient client(loop, endpoint, exchange, HttpClient::BodyUse::kKeep);
+  OneExchange exchange(loop, server);
+  HttpClient client(loop, endpoint, exchange, HttpClient::BodyUse::kKeep, server.tls);
   const std::optional<std::size_t> length =
       method == "GET" ? std::nullopt : std::optional(body.size());
-  const std::string head = request_head(method, path, endpoint, headers, length);
+  const std::string head = request_head(method, path, server.named(), server.headers, length);
   loop.call_after(timeout, [&] {
     if (client.busy()) {
       client.fail(FailureKind::kTimeout,
@@ -207,8 +203,8 @@ std::string model_path(const std::string& model, const std::string& version) {
   return "/v2/models/" + model + (version.empty() ? "" : "/versions/" + version);
 }
 
-Result<ServerDescription> query_server(const os::Endpoint& endpoint, const HeaderFields& headers) {
-  const Result<json> object = query_json(endpoint, "/v2", headers);
+Result<ServerDescription> query_server(const ServerAccess& access) {
+  const Result<json> object = query_json(access, "/v2");
   if (!object.ok()) {
     return object.error();
   }
@@ -226,14 +222,14 @@ Result<ServerDescription> query_server(const os::Endpoint& endpoint, const Heade
   return server;
 }
 
-Result<ModelDescription> query_model(const os::Endpoint& endpoint, const std::string& name,
-                                     const std::string& version, const HeaderFields& headers) {
+Result<ModelDescription> query_model(const ServerAccess& server, const std::string& name,
+                                     const std::string& version) {
   const std::string path = model_path(name, version);
-  const Result<json> metadata = query_json(endpoint, path, headers);
+  const Result<json> metadata = query_json(server, path);
   if (!metadata.ok()) {
     return metadata.error();
   }
-  const Result<json> config = query_json(endpoint, path + "/config", headers);
+  const Result<json> config = query_json(server, path + "/config");
   if (!config.ok()) {
     return config.error();
   }
@@ -246,7 +242,7 @@ Result<ModelDescription> query_model(const os::Endpoint& endpoint, const std::st
   model.inputs = tensors(*metadata, "inputs", batched);
   model.outputs = tensors(*metadata, "outputs", batched);
   if (model.inputs.empty()) {
-    return malformed(endpoint, path, "the model has no inputs");
+    return malformed(server.endpoint, path, "the model has no inputs");
   }
   if (const json* versions = member(*metadata, "versions");
       version.empty() && versions != nullptr && versions->is_array() && !versions->empty() &&

@@ -11,13 +11,12 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "measure/edge/server_access.h"
 #include "measure/level_result.h"
 #include "measure/model_description.h"
 #include "os/endpoint.h"
 
 namespace septet::measure {
-
-using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpReply {
   unsigned status = 0;
@@ -32,18 +31,18 @@ std::string request_head(std::string_view method, std::string_view path,
                          std::optional<std::size_t> content_length = std::nullopt);
 
 // One exchange, whatever its status. kPrecondition: nothing answers; kFailed: it broke off.
-Result<HttpReply> http_exchange(const os::Endpoint& endpoint, std::string_view method,
+Result<HttpReply> http_exchange(const ServerAccess& server, std::string_view method,
                                 std::string_view path, std::string_view body,
-                                const HeaderFields& headers, Duration timeout = kQueryTimeout);
+                                Duration timeout = kQueryTimeout);
 
 // "/v2/models/M" or "/v2/models/M/versions/V".
 std::string model_path(const std::string& model, const std::string& version);
 
 // GET /v2.
-Result<ServerDescription> query_server(const os::Endpoint& endpoint, const HeaderFields& headers);
+Result<ServerDescription> query_server(const ServerAccess& access);
 // GET metadata and config. kNotFound when the server does not know the model.
-Result<ModelDescription> query_model(const os::Endpoint& endpoint, const std::string& model,
-                                     const std::string& version, const HeaderFields& headers);
+Result<ModelDescription> query_model(const ServerAccess& server, const std::string& model,
+                                     const std::string& version);
 
 // The body of GET /v2/models/M/stats: the counters of that version, or of all versions together
 // when it is empty.

@@ -24,16 +24,15 @@ std::uint64_t output_size(const TensorDescription& output, std::int64_t batch_si
 
 }  // namespace
 
-SharedRegions::SharedRegions(std::vector<os::Endpoint> endpoints, HeaderFields headers)
-    : endpoints_(std::move(endpoints)), headers_(std::move(headers)) {}
+SharedRegions::SharedRegions(std::vector<ServerAccess> servers) : servers_(std::move(servers)) {}
 
 SharedRegions::~SharedRegions() {
   for (const std::string& region : regions_) {
-    for (const os::Endpoint& endpoint : endpoints_) {
+    for (const ServerAccess& server : servers_) {
       // A server that has gone has forgotten the region too.
       [[maybe_unused]] const auto reply =
-          http_exchange(endpoint, "POST", "/v2/systemsharedmemory/region/" + region + "/unregister",
-                        {}, headers_, seconds(2));
+          http_exchange(server, "POST", "/v2/systemsharedmemory/region/" + region + "/unregister",
+                        {}, seconds(2));
     }
   }
   for (const std::string& key : keys_) {
@@ -46,17 +45,16 @@ Result<Ok> SharedRegions::register_region(const std::string& region, const std::
   inference::JsonWriter json;
   json.begin_object().key("key").value(key);
   json.key("offset").value(0).key("byte_size").value(bytes).end_object();
-  for (const os::Endpoint& endpoint : endpoints_) {
-    const Result<HttpReply> reply =
-        http_exchange(endpoint, "POST", "/v2/systemsharedmemory/region/" + region + "/register",
-                      json.text(), headers_);
+  for (const ServerAccess& server : servers_) {
+    const Result<HttpReply> reply = http_exchange(
+        server, "POST", "/v2/systemsharedmemory/region/" + region + "/register", json.text());
     if (!reply.ok()) {
       return reply.error();
     }
     if (reply->status != 200) {
       return make_error(ErrorKind::kFailed,
-                        fmt::format("{} refused shared memory region '{}': {}", endpoint.text(),
-                                    region, error_text(reply->body)),
+                        fmt::format("{} refused shared memory region '{}': {}",
+                                    server.endpoint.text(), region, error_text(reply->body)),
                         "leave --shared-memory out, or use a server that offers it");
     }
   }
@@ -97,9 +95,8 @@ Result<inference::SharedMemoryRange> SharedRegions::add(const std::string& name,
 
 Result<std::unique_ptr<SharedRegions>> SharedRegions::create(
     RequestStreams& streams, const ModelDescription& model,
-    const std::vector<os::Endpoint>& endpoints, const HeaderFields& headers,
-    std::uint64_t output_bytes) {
-  std::unique_ptr<SharedRegions> regions(new SharedRegions(endpoints, headers));
+    const std::vector<ServerAccess>& servers, std::uint64_t output_bytes) {
+  std::unique_ptr<SharedRegions> regions(new SharedRegions(servers));
   std::vector<inference::SharedMemoryRange> outputs;
   const inference::InferRequest& first = streams.front().front();
   const std::int64_t batch_size = model.max_batch_size > 0 ? first.inputs.front().shape.front() : 1;

@@ -21,22 +21,20 @@ class SharedRegions {
   // output without a fixed size gets output_bytes. kFailed with the server's words when it refuses.
   static Result<std::unique_ptr<SharedRegions>> create(RequestStreams& streams,
                                                        const ModelDescription& model,
-                                                       const std::vector<os::Endpoint>& endpoints,
-                                                       const HeaderFields& headers,
+                                                       const std::vector<ServerAccess>& servers,
                                                        std::uint64_t output_bytes);
   ~SharedRegions();
   SharedRegions(const SharedRegions&) = delete;
   SharedRegions& operator=(const SharedRegions&) = delete;
 
  private:
-  SharedRegions(std::vector<os::Endpoint> endpoints, HeaderFields headers);
+  explicit SharedRegions(std::vector<ServerAccess> servers);
   Result<inference::SharedMemoryRange> add(const std::string& name,
                                            std::span<const std::byte> content, std::uint64_t bytes);
   Result<Ok> register_region(const std::string& region, const std::string& key,
                              std::uint64_t bytes);
 
-  std::vector<os::Endpoint> endpoints_;
-  HeaderFields headers_;
+  std::vector<ServerAccess> servers_;
   std::vector<std::string> keys_;     // shared memory objects that exist
   std::vector<std::string> regions_;  // registered with the servers
 };

@@ -38,14 +38,14 @@ class StatisticsPoller::Query final : public ExchangeClient::Listener {
   Query(os::EventLoop& loop, const Settings& settings, std::size_t server)
       : settings_(settings),
         server_(server),
-        client_(settings.make_client(loop, settings.endpoints[server], *this,
+        client_(settings.make_client(loop, settings.servers[server].endpoint, *this,
                                      ExchangeClient::BodyUse::kKeep)) {
     if (settings.grpc) {
       head_ = grpc_path("ModelStatistics");
       body_ = statistics_request_grpc(settings.model, settings.version);
     } else {
       head_ = request_head("GET", model_path(settings.model, settings.version) + "/stats",
-                           settings.endpoints[server], settings.headers);
+                           settings.servers[server].named(), settings.servers[server].headers);
     }
   }
 
@@ -88,9 +88,9 @@ StatisticsPoller::~StatisticsPoller() = default;
 
 void StatisticsPoller::ask(OnSnapshot callback) {
   const auto snapshot = std::make_shared<Snapshot>();
-  snapshot->missing = settings_.endpoints.size();
+  snapshot->missing = settings_.servers.size();
   snapshot->callback = std::move(callback);
-  for (std::size_t server = 0; server < settings_.endpoints.size(); ++server) {
+  for (std::size_t server = 0; server < settings_.servers.size(); ++server) {
     auto free = std::find_if(queries_.begin(), queries_.end(), [&](const auto& query) {
       return !query->busy() && query->server() == server;
     });

@@ -16,11 +16,10 @@ namespace septet::measure {
 class StatisticsPoller {
  public:
   struct Settings {
-    std::vector<os::Endpoint> endpoints;
+    std::vector<ServerAccess> servers;
     std::string model;
     std::string version;  // empty = all versions together
     bool grpc = false;
-    HeaderFields headers;
     ClientFactory make_client;
   };
 

@@ -1,0 +1,75 @@
+// ClientTransport: the bytes of one client connection, plain or through TLS.
+//
+// TlsContext: what all connections of a client share: authorities, the client's own certificate;
+// immutable, any thread may hold it. A transport belongs to one connection and its thread. Wraps
+// OpenSSL, whose types stay in the .cc. Receiving and sending behave as recv and sendmsg on a
+// non-blocking socket do, errno included, so that a client need not know which of the two it has.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "measure/tls_options.h"
+
+namespace septet::measure {
+
+class TlsContext {
+ public:
+  enum class Protocol { kHttp1, kHttp2 };  // asked of the server; HTTP/2 must be agreed to
+
+  // kUsage, naming the file, when one cannot be read or key and certificate do not belong together.
+  static Result<std::shared_ptr<const TlsContext>> create(const TlsOptions& options,
+                                                          Protocol protocol);
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+ private:
+  friend class ClientTransport;
+  struct Parts;
+
+  TlsContext();
+
+  std::unique_ptr<Parts> parts_;
+};
+
+// How one server is talked to; without a context plainly.
+struct TlsPeer {
+  std::shared_ptr<const TlsContext> context;
+  std::string host;  // a name or an address: what the server's certificate must be for
+};
+
+class ClientTransport {
+ public:
+  enum class Opening { kOpen, kWantsInput, kWantsOutput, kFailed };
+
+  // fd is connected and outlives the transport.
+  ClientTransport(int fd, const TlsPeer& peer);
+  ~ClientTransport();
+  ClientTransport(const ClientTransport&) = delete;
+  ClientTransport& operator=(const ClientTransport&) = delete;
+
+  // One more step of the handshake; to be repeated when the socket is ready for what it wants. A
+  // plain connection is open at once.
+  Opening open();
+  // Bytes received; 0 when the other side has ended; -1 with errno (EAGAIN: nothing there yet).
+  // With room for 16 KiB nothing stays behind that no event of the socket would tell about.
+  ssize_t receive(void* to, std::size_t size);
+  // Bytes sent, maybe fewer than given; -1 with errno. To be repeated with the same bytes.
+  ssize_t send(std::span<const iovec> parts);
+  // Why the latest call failed.
+  std::string failure() const;
+
+ private:
+  struct Tls;
+
+  int fd_;
+  std::unique_ptr<Tls> tls_;
+};
+
+}  // namespace septet::measure
