@@ -55,7 +55,7 @@ std::string waiting_text(const Json& fields) {
 
 Result<Document> read_balancer(const os::Endpoint& endpoint) {
   const Result<measure::HttpReply> reply =
-      measure::http_exchange(endpoint, "GET", "/septet/status", "", {});
+      measure::http_exchange({endpoint}, "GET", "/septet/status", {});
   if (!reply.ok()) {
     return make_error(reply.error().kind, reply.error().message,
                       "start `septet balance` there or give its address with --url");
