@@ -29,6 +29,9 @@ struct V2Body {
   std::span<const std::byte> bytes;   // JSON and binary; kBodyPadding readable bytes follow
   std::size_t json_bytes = 0;         // the JSON's part of them
   std::shared_ptr<const void> owner;  // keeps the bytes; shared by every tensor read in place
+  // kShared: another process may change the bytes, and none follow them. The JSON and tensors of
+  // BYTES, whose lengths are relied upon once checked, are copied before anything is read.
+  enum class Kind { kOwn, kShared } kind = Kind::kOwn;
 };
 
 // A body to send: the JSON, then the pieces back to back.

@@ -50,9 +50,9 @@ Outcome<std::optional<std::uint64_t>> take_unsigned(Parameters& parameters, std:
 class BinaryPart {
  public:
   explicit BinaryPart(const V2Body& body)
-      : left_(body.bytes.subspan(body.json_bytes)), owner_(body.owner) {}
+      : left_(body.bytes.subspan(body.json_bytes)), owner_(body.owner), kind_(body.kind) {}
 
-  Outcome<Blob> take(std::uint64_t size, std::string_view tensor) {
+  Outcome<Blob> take(std::uint64_t size, std::string_view tensor, Datatype datatype) {
     if (size > left_.size()) {
       return invalid_argument(
           fmt::format("unexpected size for input '{}', expecting {} additional bytes for it but "
@@ -61,6 +61,9 @@ class BinaryPart {
     }
     const Blob blob{left_.first(size), owner_};
     left_ = left_.subspan(size);
+    if (kind_ == V2Body::Kind::kShared && datatype == Datatype::kBytes) {
+      return own_bytes(std::vector<std::byte>(blob.bytes.begin(), blob.bytes.end()));
+    }
     return blob;
   }
   std::size_t left() const { return left_.size(); }
@@ -68,6 +71,7 @@ class BinaryPart {
  private:
   std::span<const std::byte> left_;
   std::shared_ptr<const void> owner_;
+  V2Body::Kind kind_;
 };
 
 Outcome<std::optional<SharedMemoryRange>> take_shared(Parameters& parameters,
@@ -146,7 +150,7 @@ Outcome<InputTensor> read_input(const element& item, BinaryPart& binary) {
                     input.name));
   }
   if (binary_size->has_value()) {
-    auto taken = binary.take(**binary_size, input.name);
+    auto taken = binary.take(**binary_size, input.name, input.datatype);
     SEPTET_TRY(taken);
     input.data = std::move(*taken);
   } else if (has_data) {
@@ -205,7 +209,7 @@ Outcome<OutputTensor> read_output(const element& item, BinaryPart& binary) {
   SEPTET_TRY(binary_size);
   element data;
   if (binary_size->has_value()) {
-    auto taken = binary.take(**binary_size, output.name);
+    auto taken = binary.take(**binary_size, output.name, output.datatype);
     SEPTET_TRY(taken);
     output.data = std::move(*taken);
     output.form = OutputForm::kBinary;
@@ -246,7 +250,17 @@ Outcome<Ok> read_outputs_member(const element& document, InferRequest& request) 
 struct V2Reader::Parser {
   simdjson::dom::parser kept;
   simdjson::dom::parser large;
+  std::string copy;  // of JSON that may change
 
+  // The JSON, safe from changes, with readable bytes behind it.
+  std::string_view text_of(const V2Body& body) {
+    const std::string_view json = Blob{body.bytes.first(body.json_bytes), nullptr}.text();
+    if (body.kind == V2Body::Kind::kOwn) {
+      return json;
+    }
+    copy.assign(json).append(kBodyPadding, '\0');
+    return std::string_view(copy).substr(0, json.size());
+  }
   // The document lives until the next call; what is taken from it is copied or viewed elsewhere.
   Outcome<element> parse(std::string_view json) {
     simdjson::dom::parser& parser = json.size() > kKeptCapacity ? large : kept;
@@ -266,6 +280,9 @@ struct V2Reader::Parser {
     if (large.capacity() > 0) {
       large = simdjson::dom::parser();
     }
+    if (copy.size() > kKeptCapacity) {
+      copy = {};
+    }
   }
 };
 
@@ -274,7 +291,7 @@ V2Reader::~V2Reader() = default;
 
 Outcome<InferRequest> V2Reader::read_request(const V2Body& body) {
   CHECK(body.json_bytes <= body.bytes.size());
-  auto document = parser_->parse(Blob{body.bytes.first(body.json_bytes), nullptr}.text());
+  auto document = parser_->parse(parser_->text_of(body));
   SEPTET_TRY(document);
   InferRequest request;
   request.id = optional_string(*document, "id");
@@ -302,7 +319,7 @@ Outcome<InferRequest> V2Reader::read_request(const V2Body& body) {
 
 Outcome<InferResponse> V2Reader::read_response(const V2Body& body) {
   CHECK(body.json_bytes <= body.bytes.size());
-  auto document = parser_->parse(Blob{body.bytes.first(body.json_bytes), nullptr}.text());
+  auto document = parser_->parse(parser_->text_of(body));
   SEPTET_TRY(document);
   InferResponse response;
   response.model_name = optional_string(*document, "model_name");
