@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "inference/http1.h"
+#include "os/sealed_memory.h"
 
 namespace septet::test_support {
 
@@ -55,6 +56,12 @@ void HttpClient::send(std::string_view bytes) {
     }
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
+}
+
+void HttpClient::send(std::string_view bytes, int descriptor) {
+  const iovec first{const_cast<char*>(bytes.data()), 1};
+  CHECK(os::send_with_descriptor(fd_.get(), std::span(&first, 1), descriptor) == 1);
+  send(bytes.substr(1));
 }
 
 void HttpClient::finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }

@@ -37,6 +37,8 @@ class HttpClient {
  public:
   explicit HttpClient(const os::Endpoint& endpoint);
   void send(std::string_view bytes);
+  // With a descriptor beside the first byte.
+  void send(std::string_view bytes, int descriptor);
   void finish_sending();  // half-close
   // The next response; status 0 when the connection ended before one was complete.
   HttpReply receive();

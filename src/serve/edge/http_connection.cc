@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "inference/slot_message.h"
 #include "inference/v2_codec.h"
 #include "os/clock.h"
 
@@ -183,6 +184,11 @@ std::size_t HttpConnection::take_head(std::string_view input) {
   body_received_ = 0;
   chunks_.reset();
   const HttpServerOptions& options = server_.options_;
+  const os::UniqueFd descriptor = transport_.take_descriptor();
+  if (const auto slot =
+          descriptor.valid() || region_ ? head.find(inference::kSlotField) : std::nullopt) {
+    return take_slot(*slot, descriptor) ? result.head_bytes : 0;
+  }
   if (head.framing == BodyFraming::kNone) {
     dispatch();
     return result.head_bytes;
@@ -213,6 +219,36 @@ std::size_t HttpConnection::take_head(std::string_view input) {
     dispatch();
   }
   return result.head_bytes;
+}
+
+// The body lies in the region whose descriptor came with this message or with an earlier one. What
+// cannot be understood is refused without the word that grants slots, so the proxy sends it whole.
+// True: dispatched.
+bool HttpConnection::take_slot(std::string_view value, const os::UniqueFd& descriptor) {
+  const auto slot = inference::parse_slot_message(value);
+  const HttpHead& head = exchange_->head();
+  if (!slot || head.content_length != 0 || head.framing == BodyFraming::kChunked ||
+      slot->length > server_.options_.max_body_bytes) {
+    refuse(400, "the message about a slot of shared memory is malformed");
+    return false;
+  }
+  if (descriptor.valid()) {
+    auto region = server_.regions_.open(descriptor, slot->region_bytes);
+    if (!region.ok()) {
+      refuse(400, region.error().text());
+      return false;
+    }
+    region_ = *std::move(region);
+  }
+  if (region_->size() != slot->region_bytes) {
+    refuse(400, "the message about a slot is of another region of shared memory");
+    return false;
+  }
+  exchange_->body_ = inference::Blob{
+      std::span(region_->data(), region_->size()).subspan(slot->offset, slot->length), region_};
+  exchange_->body_in_slot_ = true;
+  dispatch();
+  return true;
 }
 
 std::size_t HttpConnection::take_body(std::string_view input) {

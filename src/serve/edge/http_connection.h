@@ -43,6 +43,7 @@ class HttpConnection : private os::EventLoop::Watcher {
   bool read_once();
   void process(std::string_view input);
   std::size_t take_head(std::string_view input);
+  bool take_slot(std::string_view value, const os::UniqueFd& descriptor);
   std::size_t take_body(std::string_view input);
   std::size_t take_chunks(std::string_view input);
   bool read_body_directly();
@@ -73,6 +74,7 @@ class HttpConnection : private os::EventLoop::Watcher {
   BufferPool::Buffer buffer_;
   std::size_t body_received_ = 0;
   std::optional<inference::ChunkedDecoder> chunks_;
+  std::shared_ptr<const os::SealedMemory> region_;  // of a proxy that puts bodies into slots
 
   std::string output_head_;
   HttpResponse output_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "inference/json_writer.h"
+#include "inference/slot_message.h"
 #include "os/clock.h"
 #include "serve/edge/http_connection.h"
 
@@ -29,6 +30,7 @@ void HttpConnection::respond(HttpResponse response) {
     return;
   }
   const bool to_head = exchange_ && exchange_->head().method == "HEAD";
+  const bool grants_slots = exchange_ && exchange_->body_in_slot_;
   exchange_.reset();
   keep_alive_ = keep_alive_ && !response.close && !ending_;
   output_ = std::move(response);
@@ -41,6 +43,9 @@ void HttpConnection::respond(HttpResponse response) {
   inference::append_field(output_head_, "Content-Type", output_.content_type);
   for (const auto& [name, value] : output_.fields) {
     inference::append_field(output_head_, name, value);
+  }
+  if (grants_slots) {
+    inference::append_field(output_head_, inference::kSlotsField, inference::kSlotsVersion);
   }
   inference::append_field(output_head_, "Content-Length", length);
   if (!keep_alive_) {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "inference/json_writer.h"
+#include "inference/slot_message.h"
 #include "serve/edge/body_compression.h"
 #include "serve/edge/server_settings.h"
 
@@ -26,6 +27,15 @@ void respond_json(HttpExchange& exchange, std::string json) {
 
 void respond_empty(HttpExchange& exchange, unsigned status) {
   exchange.respond({.status = status, .content_type = "text/plain"});
+}
+
+// A proxy asks here whether bodies may come in slots of its shared memory.
+void respond_ready(HttpExchange& exchange, bool ready) {
+  HttpResponse response{.status = ready ? 200U : 400U, .content_type = "text/plain"};
+  if (exchange.head().find(inference::kSlotsField)) {
+    response.fields.emplace_back(inference::kSlotsField, inference::kSlotsVersion);
+  }
+  exchange.respond(std::move(response));
 }
 
 void respond_error(HttpExchange& exchange, unsigned status, std::string_view message) {
@@ -131,7 +141,11 @@ void HttpFrontend::handle(std::shared_ptr<HttpExchange> exchange) {
                   fmt::format("This API is restricted, expecting header '{}'", *missing));
     return;
   }
-  if (const auto encoding = head.find("Content-Encoding")) {
+  const auto encoding = head.find("Content-Encoding");
+  if (exchange->body_in_slot() && (encoding || path->kind != Kind::kInfer)) {
+    exchange->own_body();
+  }
+  if (encoding) {
     const auto parsed = parse_content_encoding(*encoding);
     if (!parsed) {
       respond_error(
@@ -161,7 +175,7 @@ void HttpFrontend::answer(const Exchange& exchange, const V2Path& path) {
       respond_empty(*exchange, server_.is_live() ? 200 : 400);
       return;
     case Kind::kReady:
-      respond_empty(*exchange, server_.is_ready() ? 200 : 400);
+      respond_ready(*exchange, server_.is_ready());
       return;
     case Kind::kModelReady:
       respond_empty(*exchange, server_.store().is_ready(path.model, path.version) ? 200 : 400);
@@ -232,6 +246,9 @@ void HttpFrontend::infer(const Exchange& exchange, const V2Path& path) {
 
 Outcome<InferRequest> HttpFrontend::read_infer(const HttpExchange& exchange, const V2Path& path) {
   inference::V2Body body{exchange.body(), exchange.body().size(), exchange.body_owner()};
+  if (exchange.body_in_slot()) {
+    body.kind = inference::V2Body::Kind::kShared;
+  }
   if (const auto length = exchange.head().find(kJsonLengthHeader)) {
     const auto json_bytes = parse_uint(*length);
     if (!json_bytes || *json_bytes > body.bytes.size()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "inference/v2_codec.h"
 #include "serve/edge/http_connection.h"
 
 namespace septet::serve {
@@ -52,6 +53,14 @@ HttpExchange::HttpExchange(HttpServer& server, std::uint64_t connection, std::st
     field.name = rebase(field.name, head_origin, to);
     field.value = rebase(field.value, head_origin, to);
   }
+}
+
+void HttpExchange::own_body() {
+  std::vector<std::byte> copy(body_.size() + inference::kBodyPadding);
+  std::copy(body_.bytes.begin(), body_.bytes.end(), copy.begin());
+  const std::size_t size = body_.size();
+  body_ = inference::own_bytes(std::move(copy));
+  body_.bytes = body_.bytes.first(size);
 }
 
 std::uint64_t HttpExchange::max_body_bytes() const {

@@ -4,7 +4,8 @@
 //
 // One thread runs the loop and everything here, except HttpExchange::respond, which any thread may
 // call once. Bodies are received straight into a pooled buffer, in which the byte behind the JSON
-// is aligned; responses are written from where their pieces lie. Every wait has a deadline, every
+// is aligned; our own proxy's lie in its shared memory (inference/slot_message.h) and are read
+// there. Responses are written from where their pieces lie. Every wait has a deadline, every
 // size a limit. A refused message closes its own connection and disturbs no other.
 #pragma once
 
@@ -21,6 +22,7 @@
 #include "os/endpoint.h"
 #include "os/event_loop.h"
 #include "serve/edge/buffer_pool.h"
+#include "serve/edge/slot_regions.h"
 
 namespace septet::serve {
 
@@ -72,9 +74,14 @@ class HttpExchange {
   // kBodyPadding readable bytes follow.
   std::span<const std::byte> body() const { return body_.bytes; }
   const std::shared_ptr<const void>& body_owner() const { return body_.owner; }
+  // Whether the body lies in shared memory: it may change while it is read, no padding follows, and
+  // what has to stay as it was when it was checked has to be copied first.
+  bool body_in_slot() const { return body_in_slot_; }
 
   // Puts the decompressed body in the place of the received one.
   void replace_body(inference::Blob body) { body_ = std::move(body); }
+  // Puts a copy in the place of a body in shared memory.
+  void own_body();
   std::uint64_t max_body_bytes() const;
 
   // Of the server; the loop's thread only.
@@ -94,6 +101,7 @@ class HttpExchange {
   std::string head_text_;
   inference::HttpHead head_;  // views into head_text_
   inference::Blob body_;
+  bool body_in_slot_ = false;
   std::function<void()> client_gone_;
 };
 
@@ -142,6 +150,7 @@ class HttpServer {
   HttpHandler& handler_;
   HttpServerOptions options_;
   BufferPool pool_;
+  SlotRegions regions_;
   std::string scratch_;  // what a connection receives before it needs memory of its own
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::uint64_t last_connection_ = 0;

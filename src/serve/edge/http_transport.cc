@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "os/sealed_memory.h"
 #include "serve/edge/model_files.h"
 
 namespace septet::serve {
@@ -136,7 +137,7 @@ HttpTransport::~HttpTransport() = default;
 
 ssize_t HttpTransport::receive(void* to, std::size_t size) {
   if (!tls_) {
-    return ::recv(fd_, to, size, 0);
+    return os::receive_with_descriptor(fd_, to, size, descriptor_);
   }
   const int most = static_cast<int>(std::min<std::size_t>(size, INT_MAX));
   const int got = ::SSL_read(tls_->ssl.get(), to, most);

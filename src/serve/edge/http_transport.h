@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "os/unique_fd.h"
 
 namespace septet::serve {
 
@@ -41,7 +42,8 @@ class TlsIdentity {
 
 class HttpTransport {
  public:
-  // fd outlives the transport. identity: null for a plain connection.
+  // fd outlives the transport. identity: null for a plain connection, on which a descriptor may
+  // come along (Unix sockets).
   HttpTransport(int fd, const std::shared_ptr<const TlsIdentity>& identity);
   ~HttpTransport();
   HttpTransport(const HttpTransport&) = delete;
@@ -53,6 +55,8 @@ class HttpTransport {
   bool has_received() const;
   // Bytes sent, maybe fewer than given; -1 with errno.
   ssize_t send(std::span<const iovec> parts);
+  // The descriptor that came along with what was received, the last of several.
+  os::UniqueFd take_descriptor() { return std::move(descriptor_); }
   // Says that nothing more will be sent.
   void finish_sending();
 
@@ -61,6 +65,7 @@ class HttpTransport {
 
   int fd_;
   std::unique_ptr<Tls> tls_;
+  os::UniqueFd descriptor_;
 };
 
 }  // namespace septet::serve
