@@ -23,6 +23,7 @@ struct BalanceOptions {
   double timeout_s = 60;
   std::size_t max_queued = 4096;
   std::uint64_t memory_mib = 512;
+  bool no_slots = false;
   std::string access_log;
   std::uint64_t access_log_every = 100;
 };
@@ -46,6 +47,7 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   options.request_timeout = from_seconds(wished.timeout_s);
   options.max_queued = wished.max_queued;
   options.memory_bytes = wished.memory_mib << 20U;
+  options.slots = !wished.no_slots;
   options.access_log = wished.access_log;
   options.access_log_every = wished.access_log_every;
   return options;
@@ -136,6 +138,8 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
       ->check(CLI::PositiveNumber);
   verb->add_option("--max-queued", wished->max_queued, "Requests that may wait, per model");
   verb->add_option("--memory", wished->memory_mib, "MiB for all request and reply bodies together");
+  verb->add_flag("--no-slots", wished->no_slots,
+                 "Send septet's own replicas whole bodies, too, instead of shared memory");
   verb->add_option("--access-log", wished->access_log,
                    "Write a line of JSON for a sample of the requests; off by default")
       ->type_name("FILE|-");

@@ -46,6 +46,9 @@ bool stays_here(std::string_view name) {
       return equal_ignoring_case(name, "expect");
     case 7:
       return equal_ignoring_case(name, "trailer") || equal_ignoring_case(name, "upgrade");
+    case inference::kSlotField.size():
+    case inference::kSlotsField.size():
+      return inference::is_slot_field(name);
     case 10:
       return equal_ignoring_case(name, "connection") || equal_ignoring_case(name, "keep-alive");
     case 14:
@@ -73,6 +76,14 @@ void append_fields(std::string& out, const HttpHead& head) {
   }
 }
 
+void append_request_fields(std::string& out, const HttpHead& head) {
+  out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
+  if (head.minor_version == 0 && !head.find("host")) {
+    out += "Host: localhost\r\n";
+  }
+  append_fields(out, head);
+}
+
 void append_status(std::string& out, unsigned status) {
   if (status == 200) {
     out += "HTTP/1.1 200 OK\r\n";
@@ -91,15 +102,19 @@ void append_connection(std::string& out, ClientConnectionEnds ends) {
 
 void append_request_head(std::string& out, const HttpHead& head,
                          std::optional<std::uint64_t> body_bytes) {
-  out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
-  if (head.minor_version == 0 && !head.find("host")) {
-    out += "Host: localhost\r\n";
-  }
-  append_fields(out, head);
+  append_request_fields(out, head);
   if (body_bytes) {
     append_length(out, *body_bytes);
   }
   out += "\r\n";
+}
+
+void append_slot_request_head(std::string& out, const HttpHead& head,
+                              const inference::SlotMessage& slot) {
+  append_request_fields(out, head);
+  out.append(inference::kSlotField).append(": ");
+  append_slot_message(out, slot);
+  out += "\r\nContent-Length: 0\r\n\r\n";
 }
 
 void append_reply_head(std::string& out, const HttpHead& head, unsigned minor_version,

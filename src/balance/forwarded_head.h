@@ -2,7 +2,8 @@
 //
 // Pure text; appended to a string whose memory is kept. Fields that belong to one connection only
 // (RFC 9110 7.6.1) are left out: Connection and what it names, Keep-Alive, Proxy-Connection, TE,
-// Trailer, Transfer-Encoding, Upgrade, Expect; lengths are written anew.
+// Trailer, Transfer-Encoding, Upgrade, Expect, and those of the slots between proxy and replica;
+// lengths are written anew.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,17 @@
 #include <string_view>
 
 #include "inference/http1.h"
+#include "inference/slot_message.h"
 
 namespace septet::balance {
 
 // The head for a replica. body_bytes: the whole body's length; nothing = the request has no body.
 void append_request_head(std::string& out, const inference::HttpHead& head,
                          std::optional<std::uint64_t> body_bytes);
+
+// The same for a replica that finds the body in a slot.
+void append_slot_request_head(std::string& out, const inference::HttpHead& head,
+                              const inference::SlotMessage& slot);
 
 enum class ClientConnectionEnds { kNo, kYes };
 

@@ -60,10 +60,10 @@ class KillFixture : public testing::Test {
   }
   // To be called after each request with how many have ended: disturbs kDisturbances times on the
   // way, evenly, with other requests in flight.
-  std::function<void(std::uint64_t)> on_ended(std::function<void(std::size_t)> disturb) {
-    return [this, disturb = std::move(disturb)](std::uint64_t ended) {
-      if (disturbed_ < kDisturbances &&
-          ended == (disturbed_ + 1) * calls_wanted() / (kDisturbances + 1)) {
+  std::function<void(std::uint64_t)> on_ended(std::function<void(std::size_t)> disturb,
+                                              std::uint64_t calls = calls_wanted()) {
+    return [this, disturb = std::move(disturb), calls](std::uint64_t ended) {
+      if (disturbed_ < kDisturbances && ended == (disturbed_ + 1) * calls / (kDisturbances + 1)) {
         disturb(disturbed_++);
       }
     };
@@ -98,7 +98,7 @@ class KillFixture : public testing::Test {
       options.arguments = {stub("stub_grpc_replica"), upstream.endpoint.text(),
                            upstream.grpc->text(), "256"};
     } else {
-      options.arguments = {stub("stub_replica"), upstream.endpoint.text(), "256"};
+      options.arguments = {stub("stub_replica"), upstream.endpoint.text(), "256", "slots"};
     }
     Result<os::Process> process = os::Process::start(options);
     ASSERT_TRUE(process.ok()) << process.error().text();

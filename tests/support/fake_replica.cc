@@ -9,7 +9,9 @@
 
 #include "base/check.h"
 #include "inference/http1.h"
+#include "inference/slot_message.h"
 #include "os/event_loop.h"
+#include "os/sealed_memory.h"
 
 namespace septet::test {
 
@@ -70,6 +72,9 @@ class FakeReplica::Server : os::EventLoop::Watcher {
     std::string out;
     FakeAnswer::Then then = FakeAnswer::Then::kKeep;
     bool busy = false;
+    bool grants_slots = false;  // in the next reply
+    os::UniqueFd descriptor;
+    std::shared_ptr<const os::SealedMemory> region;
   };
 
   void serve(Connection& connection, std::uint32_t events) {
@@ -79,7 +84,8 @@ class FakeReplica::Server : os::EventLoop::Watcher {
     if ((events & ~std::uint32_t{EPOLLOUT}) == 0) {
       return;
     }
-    const ssize_t got = recv(connection.fd.get(), scratch_.data(), scratch_.size(), 0);
+    const ssize_t got = os::receive_with_descriptor(connection.fd.get(), scratch_.data(),
+                                                    scratch_.size(), connection.descriptor);
     if (got <= 0) {
       if (got == 0 || errno != EAGAIN) {
         connections_.erase(connection.fd.get());
@@ -126,6 +132,10 @@ class FakeReplica::Server : os::EventLoop::Watcher {
       connection.in_body = true;
       const std::string rest = connection.in.substr(result.head_bytes);
       connection.in.clear();
+      if (options_.slots && !take_slot(connection)) {
+        connections_.erase(connection.fd.get());
+        return;
+      }
       take(connection, rest);
       return;
     }
@@ -136,12 +146,44 @@ class FakeReplica::Server : os::EventLoop::Watcher {
     }
   }
 
+  // False when the message about a slot makes no sense.
+  bool take_slot(Connection& connection) {
+    FakeRequest& request = connection.request;
+    connection.grants_slots = connection.head.find(inference::kSlotsField).has_value();
+    const auto value = connection.head.find(inference::kSlotField);
+    if (!value) {
+      return true;
+    }
+    const auto slot = inference::parse_slot_message(*value);
+    if (slot && connection.descriptor.valid()) {
+      auto region = os::SealedMemory::open(connection.descriptor, slot->region_bytes);
+      connection.region = region.ok() ? *region : nullptr;
+      connection.descriptor.reset();
+    }
+    if (!slot || !connection.region || connection.region->size() != slot->region_bytes) {
+      return false;
+    }
+    connection.grants_slots = request.in_slot = true;
+    request.body_bytes = slot->length;
+    if (options_.keep_bodies) {
+      request.body.assign(reinterpret_cast<const char*>(connection.region->data()) + slot->offset,
+                          slot->length);
+    }
+    return true;
+  }
+
   void answer(Connection& connection) {
     if (connection.request.method == "POST") {
       ++owner_.requests_;
     }
     FakeAnswer answer = script_(connection.request);
     connection.out = std::move(answer.bytes);
+    const std::size_t line_end = connection.out.find("\r\n");
+    if (connection.grants_slots && line_end != std::string::npos &&
+        connection.out.find(inference::kSlotsField) == std::string::npos) {
+      connection.out.insert(line_end + 2, fmt::format("{}: {}\r\n", inference::kSlotsField,
+                                                      inference::kSlotsVersion));
+    }
     connection.then = answer.then;
     if (answer.service == Duration::zero()) {
       finish(connection.fd.get());

@@ -1,5 +1,8 @@
 // FakeReplica: an HTTP/1.1 server that does what a test tells it, good or bad.
 //
+// With slots, bodies may lie in shared memory; its replies then get the field that grants slots
+// unless the script wrote it itself.
+//
 // Runs its own event loop in its own thread from construction to destruction. It reads a request
 // (head and body), hands it to the script and carries out the answer after its service time, one
 // request at a time as a model instance does.
@@ -22,6 +25,7 @@ struct FakeRequest {
   std::string head;  // as it came
   std::size_t body_bytes = 0;
   std::string body;  // only when FakeReplica::Options::keep_bodies
+  bool in_slot = false;
 };
 
 struct FakeAnswer {
@@ -39,6 +43,7 @@ class FakeReplica {
     os::Endpoint listen{};
     bool keep_bodies = false;
     bool one_at_a_time = true;  // service times follow one another
+    bool slots = false;         // grants slots of shared memory, as septet serve does
   };
   using Script = std::function<FakeAnswer(const FakeRequest&)>;
 

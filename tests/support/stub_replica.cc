@@ -1,10 +1,10 @@
 // stub_replica: a v2 server without a model, for tests and benches of the balancer.
 //
-//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]]
+//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots]
 //
 // Answers every POST with REPLY_BYTES after SERVICE_US of (timer) service, one at a time. With a
 // seed the service varies as a real one does: +-30 %, one in a hundred three times as long, same
-// mean.
+// mean. With the word `slots` it takes bodies in shared memory, as septet serve does.
 
 #include <fmt/format.h>
 
@@ -19,11 +19,13 @@ namespace septet::test {
 namespace {
 
 int run(int argc, char** argv) {
+  const bool slots = std::string_view(argv[argc - 1]) == "slots";
+  argc -= slots ? 1 : 0;
   const auto number = [&](int index, std::int64_t otherwise) {
     return argc > index ? parse_int(argv[index]).value_or(otherwise) : otherwise;
   };
   if (argc < 2) {
-    fmt::print(stderr, "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]]\n");
+    fmt::print(stderr, "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots]\n");
     return 2;
   }
   const Result<os::Endpoint> endpoint = os::parse_endpoint(argv[1], 0);
@@ -49,7 +51,7 @@ int run(int argc, char** argv) {
   sigaddset(&ends, SIGTERM);
   sigaddset(&ends, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  const FakeReplica replica({.listen = *endpoint}, [&](const FakeRequest& request) {
+  const FakeReplica replica({.listen = *endpoint, .slots = slots}, [&](const FakeRequest& request) {
     const bool infer = request.method == "POST";
     return FakeAnswer{infer ? reply : http_reply("{}"), infer ? service() : Duration::zero()};
   });

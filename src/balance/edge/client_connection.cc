@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "balance/edge/reactor.h"
+#include "base/text.h"
+#include "inference/v2_codec.h"
 
 namespace septet::balance {
 
@@ -19,6 +21,7 @@ namespace {
 
 constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -185,6 +188,7 @@ HeadResult ClientConnection::take_head() {
 void ClientConnection::begin_body() {
   body_bytes_ = 0;
   exchange_.body = {};
+  exchange_.slot = nullptr;
   // What a replica behind us may not know, it may take for something else.
   constexpr std::array<std::string_view, 7> kMethods = {"POST",   "GET",     "HEAD", "PUT",
                                                         "DELETE", "OPTIONS", "PATCH"};
@@ -222,13 +226,31 @@ void ClientConnection::begin_body() {
   }
 }
 
+// Memory for the body; in a slot, where most of it is tensors: then they are aligned, and a replica
+// that takes slots reads them there. None (not valid) when there is none for now.
+void ClientConnection::take_memory() {
+  body_at_ = 0;
+  const std::uint64_t json_bytes =
+      parse_uint(head_.find(inference::kJsonLengthHeader).value_or("")).value_or(body_left_);
+  if (reactor_.slots_in_use() && route_.kind == RouteKind::kInfer && json_bytes <= body_left_ / 2 &&
+      !head_.find("content-encoding")) {
+    const std::size_t lead = (kTensorAlignment - json_bytes % kTensorAlignment) % kTensorAlignment;
+    body_ = reactor_.bodies().take_slot(lead + body_left_);
+    if (body_.valid()) {
+      body_at_ = lead;
+      return;
+    }
+  }
+  body_ = reactor_.bodies().take(body_left_);
+}
+
 // A body that fits behind its head stays in the buffer; others get memory of their own.
 void ClientConnection::place_body() {
   state_ = State::kBody;
   if (body_left_ <= reactor_.buffers().buffer_bytes() - begin_) {
     return;
   }
-  body_ = reactor_.bodies().take(body_left_);
+  take_memory();
   if (!body_.valid()) {
     if (reactor_.bodies().fits(body_left_)) {
       state_ = State::kMemory;
@@ -239,7 +261,7 @@ void ClientConnection::place_body() {
     return;
   }
   const std::string_view here = buffered();
-  std::memcpy(body_.data(), here.data(), here.size());
+  std::memcpy(body_.data() + body_at_, here.data(), here.size());
   body_bytes_ = here.size();
   body_left_ -= here.size();
   begin_ = end_;
@@ -255,11 +277,12 @@ void ClientConnection::memory_freed() {
 
 bool ClientConnection::take_body() {
   if (body_.valid()) {
-    const std::size_t bytes = body_left_ == 0 ? 0 : receive(body_.data() + body_bytes_, body_left_);
+    char* const to = body_.data() + body_at_ + body_bytes_;
+    const std::size_t bytes = body_left_ == 0 ? 0 : receive(to, body_left_);
     body_bytes_ += bytes;
     body_left_ -= bytes;
     if (body_left_ == 0) {
-      exchange_.body = {body_.data(), body_bytes_};
+      exchange_.body = {body_.data() + body_at_, body_bytes_};
       submit();
       return true;
     }

@@ -62,6 +62,7 @@ class ClientConnection final : public Client,
   inference::HeadResult take_head();
   void begin_body();
   void place_body();
+  void take_memory();
   bool take_body();
   bool take_chunks();
   bool grow_chunked_body(std::size_t bytes);
@@ -103,6 +104,7 @@ class ClientConnection final : public Client,
   std::optional<inference::ChunkedDecoder> chunks_;
   std::uint64_t body_left_ = 0;
   Body body_;
+  std::size_t body_at_ = 0;  // where it begins in its memory
   std::size_t body_bytes_ = 0;
   std::size_t chunks_at_ = 0;  // where chunks are read to, behind the head
   Exchange exchange_;

@@ -42,6 +42,13 @@ void ClientConnection::submit() {
     return;
   }
   write_request();
+  if (body_.valid() && body_.in_slot()) {
+    exchange_.slot = &body_;
+    exchange_.slot_head.clear();
+    append_slot_request_head(
+        exchange_.slot_head, head_,
+        {reactor_.bodies().region()->size(), body_.offset() + body_at_, exchange_.body.size()});
+  }
   exchange_.is_head_request = head_.method == "HEAD";
   exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;
   if (route_.kind == RouteKind::kInfer) {
@@ -232,6 +239,7 @@ void ClientConnection::request_done() {
   fan_out_.reset();
   body_.release();
   exchange_.body = {};
+  exchange_.slot = nullptr;
   chunks_.reset();
   since_ = reactor_.now();
   reactor_.memory_released();

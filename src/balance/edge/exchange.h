@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "balance/dispatcher.h"
+#include "balance/edge/memory.h"
 #include "base/time.h"
 #include "inference/http1.h"
 
@@ -63,6 +64,10 @@ struct Exchange final : Dispatched {
   ReplySink* sink;
   std::string head;       // as sent to the replica; memory kept
   std::string_view body;  // owned by the sink
+  // Where the body lies in a slot: its memory, which the sink owns too, and the head for a replica
+  // that reads it there.
+  const Body* slot = nullptr;
+  std::string slot_head;
   bool is_head_request = false;
   bool tried_again = false;  // of one without a ticket: sent once more over a new connection
   UpstreamConnection* connection = nullptr;  // while a replica has it

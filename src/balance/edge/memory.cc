@@ -3,7 +3,15 @@
 #include <bit>
 #include <utility>
 
+#include "base/check.h"
+
 namespace septet::balance {
+
+namespace {
+
+constexpr std::size_t kSlotUnitBytes = 64 * 1024;
+
+}  // namespace
 
 BufferPool::Buffer BufferPool::take() {
   if (free_.empty()) {
@@ -16,28 +24,51 @@ BufferPool::Buffer BufferPool::take() {
 
 Body::Body(Body&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)),
-      data_(std::move(other.data_)),
-      size_class_(other.size_class_) {}
+      data_(std::exchange(other.data_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      offset_(other.offset_),
+      in_slot_(other.in_slot_) {}
 
 Body& Body::operator=(Body&& other) noexcept {
   if (this != &other) {
     release();
     pool_ = std::exchange(other.pool_, nullptr);
-    data_ = std::move(other.data_);
-    size_class_ = other.size_class_;
+    data_ = std::exchange(other.data_, nullptr);
+    capacity_ = std::exchange(other.capacity_, 0);
+    offset_ = other.offset_;
+    in_slot_ = other.in_slot_;
   }
   return *this;
 }
 
-std::size_t Body::capacity() const { return valid() ? BodyPool::class_bytes(size_class_) : 0; }
-
 void Body::release() {
-  if (data_ == nullptr) {
+  if (data_ != nullptr) {
+    pool_->take_back(*this);
+    data_ = nullptr;
+    capacity_ = 0;
+  }
+}
+
+Body Body::share() const {
+  CHECK(valid() && in_slot_);
+  pool_->slots_->share(offset_);
+  Body same;
+  same.pool_ = pool_;
+  same.data_ = data_;
+  same.capacity_ = capacity_;
+  same.offset_ = offset_;
+  same.in_slot_ = true;
+  return same;
+}
+
+void BodyPool::take_back(Body& body) {
+  if (body.in_slot_) {
+    slots_->give_back(body.offset_);
     return;
   }
-  pool_->used_bytes_ -= BodyPool::class_bytes(size_class_);
-  pool_->kept_bytes_ += BodyPool::class_bytes(size_class_);
-  pool_->free_[size_class_].push_back(std::move(data_));
+  used_bytes_ -= body.capacity_;
+  kept_bytes_ += body.capacity_;
+  free_[class_of(body.capacity_)].emplace_back(body.data_);
 }
 
 std::size_t BodyPool::class_of(std::size_t bytes) {
@@ -86,17 +117,50 @@ Body BodyPool::take(std::size_t bytes, For use) {
   const std::size_t size_class = class_of(bytes);
   const std::size_t size = class_bytes(size_class);
   if (!free_[size_class].empty()) {
-    body.data_ = std::move(free_[size_class].back());
+    body.data_ = free_[size_class].back().release();
     free_[size_class].pop_back();
     kept_bytes_ -= size;
   } else if (used_bytes_ + kept_bytes_ + size <= limit || drop_free(size, limit)) {
-    body.data_ = std::make_unique_for_overwrite<char[]>(size);
+    body.data_ = std::make_unique_for_overwrite<char[]>(size).release();
   } else {
     return body;
   }
   body.pool_ = this;
-  body.size_class_ = size_class;
+  body.capacity_ = size;
   used_bytes_ += size;
+  return body;
+}
+
+bool BodyPool::open_region(std::size_t most_bytes) {
+  if (region_ != nullptr) {
+    return true;
+  }
+  const std::size_t bytes = std::bit_floor(limit_bytes_ / 2);
+  if (bytes < kSlotUnitBytes || class_bytes(class_of(most_bytes)) > limit_bytes_ - bytes) {
+    return false;
+  }
+  Result<std::shared_ptr<os::SealedMemory>> memory =
+      os::SealedMemory::create("septet-slots", bytes);
+  if (!memory.ok()) {
+    return false;
+  }
+  region_ = *std::move(memory);
+  slots_ = std::make_unique<SlotAllocator>(bytes, kSlotUnitBytes);
+  limit_bytes_ -= bytes;
+  drop_free(0, limit_bytes_);
+  return true;
+}
+
+Body BodyPool::take_slot(std::size_t bytes) {
+  Body body;
+  const auto slot = slots_ == nullptr ? std::nullopt : slots_->take(bytes);
+  if (slot) {
+    body.pool_ = this;
+    body.data_ = reinterpret_cast<char*>(region_->data()) + slot->offset;
+    body.capacity_ = slot->bytes;
+    body.offset_ = slot->offset;
+    body.in_slot_ = true;
+  }
   return body;
 }
 

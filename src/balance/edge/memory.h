@@ -1,7 +1,8 @@
 // The proxy's memory for bytes on their way: fixed buffers for heads, and bodies of any size.
 //
 // Owned by one Reactor and used by its thread. Freed memory is kept for the next request, so
-// nothing is allocated after warm-up; all bodies together stay under a limit.
+// nothing is allocated after warm-up; all bodies together stay under a limit. Bodies lie in memory
+// of our own or in slots of a region that replicas on this machine read too.
 #pragma once
 
 #include <array>
@@ -9,6 +10,9 @@
 #include <memory>
 #include <string_view>
 #include <vector>
+
+#include "balance/slot_allocator.h"
+#include "os/sealed_memory.h"
 
 namespace septet::balance {
 
@@ -39,16 +43,24 @@ class Body {
   Body& operator=(const Body&) = delete;
 
   bool valid() const { return data_ != nullptr; }
-  char* data() { return data_.get(); }
-  const char* data() const { return data_.get(); }
-  std::size_t capacity() const;
+  char* data() { return data_; }
+  const char* data() const { return data_; }
+  std::size_t capacity() const { return capacity_; }
   void release();
+
+  // Whether it lies in the region; offset() and share() are for those only.
+  bool in_slot() const { return in_slot_; }
+  std::size_t offset() const { return offset_; }
+  // The same slot once more, which is free when both are released.
+  Body share() const;
 
  private:
   friend class BodyPool;
   BodyPool* pool_ = nullptr;
-  std::unique_ptr<char[]> data_;
-  std::size_t size_class_ = 0;
+  char* data_ = nullptr;  // the pool's again after release()
+  std::size_t capacity_ = 0;
+  std::size_t offset_ = 0;
+  bool in_slot_ = false;
 };
 
 class BodyPool {
@@ -62,7 +74,18 @@ class BodyPool {
   Body take(std::size_t bytes, For use = For::kRequest);
   // Whether take() could ever succeed.
   bool fits(std::size_t bytes) const;
+  // Without slots.
   std::size_t used_bytes() const { return used_bytes_; }
+
+  // Makes half of the limit a region for slots, unless the other half would be too small for a body
+  // of most_bytes; harmless when there is one. Whether there is one now.
+  bool open_region(std::size_t most_bytes);
+  // Room in the region; invalid when it has none.
+  Body take_slot(std::size_t bytes);
+  // Null without a region.
+  const os::SealedMemory* region() const { return region_.get(); }
+  std::size_t used_slots() const { return slots_ ? slots_->used_slots() : 0; }
+  std::size_t used_slot_bytes() const { return slots_ ? slots_->used_bytes() : 0; }
 
  private:
   friend class Body;
@@ -72,11 +95,14 @@ class BodyPool {
   static std::size_t class_bytes(std::size_t size_class);
   std::size_t limit_for(For use) const;
   bool drop_free(std::size_t bytes, std::size_t limit);
+  void take_back(Body& body);
 
   std::size_t limit_bytes_;
   std::size_t used_bytes_ = 0;  // handed out
   std::size_t kept_bytes_ = 0;  // free, for reuse
   std::array<std::vector<std::unique_ptr<char[]>>, kClasses> free_;
+  std::shared_ptr<os::SealedMemory> region_;
+  std::unique_ptr<SlotAllocator> slots_;
 };
 
 }  // namespace septet::balance

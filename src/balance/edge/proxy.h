@@ -50,15 +50,18 @@ struct ProxyOptions {
   Duration head_timeout = seconds(10);         // a client's head, from its first byte to its last
   Duration body_timeout = seconds(30);         // without progress of a client's body
   Duration idle_timeout = seconds(300);        // a silent keep-alive client
-  std::uint64_t seed = 1;                      // of the random policies
-  std::string access_log{};                    // a file, "-" = standard error; empty = none
-  std::uint64_t access_log_every = 100;        // one request in so many is written
+  bool slots = true;         // septet's replicas on Unix sockets read large bodies in shared memory
+  std::uint64_t seed = 1;    // of the random policies
+  std::string access_log{};  // a file, "-" = standard error; empty = none
+  std::uint64_t access_log_every = 100;  // one request in so many is written
 };
 
 // One replica as the proxy sees it.
 struct UpstreamStats {
   std::string name;
-  std::string state;  // "joining", "up", "ejected", "draining"
+  std::string state;                // "joining", "up", "ejected", "draining"
+  std::string transport;            // "tcp", "unix"; "slots" = and large bodies in shared memory
+  std::uint64_t slot_requests = 0;  // whose body was read there
   std::uint64_t in_flight = 0;
   std::uint64_t completed = 0;  // replies, whatever their status
   std::uint64_t failed = 0;     // connection lost, garbage or time-out instead of a reply
@@ -85,8 +88,11 @@ struct ProxyStats {
   std::uint64_t replies_2xx = 0;
   std::uint64_t replies_4xx = 0;
   std::uint64_t replies_5xx = 0;
-  std::uint64_t retries = 0;  // sent again after a replica failed
-  std::uint64_t refused = 0;  // answered 503 without reaching a replica
+  std::uint64_t retries = 0;          // sent again after a replica failed
+  std::uint64_t refused = 0;          // answered 503 without reaching a replica
+  std::uint64_t slots_used = 0;       // now
+  std::uint64_t slot_bytes_used = 0;  // now, of slot_bytes
+  std::uint64_t slot_bytes = 0;       // of the shared memory region; 0 = there is none
   std::vector<UpstreamStats> upstreams;
   std::vector<QueueStats> queues;
 };

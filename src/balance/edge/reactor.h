@@ -53,6 +53,9 @@ class Reactor {
   UpstreamConnection::Context upstream_context();
   std::vector<Replica*> replicas_up();
   StatisticsKeeper& statistics() { return statistics_; }
+  // Whether bodies are put into slots: a replica takes them, and there is memory for it.
+  bool slots_in_use() const { return slots_in_use_; }
+  void slots_changed();
   void replica_is_up(Replica& replica);
 
   // Queues the request for a replica that serves the model.
@@ -144,6 +147,7 @@ class Reactor {
   std::vector<Http2Session*> to_flush_;
   std::deque<Client*> waiting_for_memory_;
   bool memory_released_ = false;
+  bool slots_in_use_ = false;
   bool has_unwanted_ = false;
   bool pumping_ = false;
   os::EventLoop::Timer timer_;

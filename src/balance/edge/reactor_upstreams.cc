@@ -46,7 +46,15 @@ void Reactor::remove_drained() {
     dispatcher_.remove(replica->index());
     flush_sessions();  // none of its sessions may wait for it any more
     replica.reset();
+    slots_changed();
   }
+}
+
+void Reactor::slots_changed() {
+  const bool wanted = std::any_of(replicas_.begin(), replicas_.end(), [](const auto& replica) {
+    return replica && replica->takes_slots();
+  });
+  slots_in_use_ = wanted && bodies_.open_region(options_.max_body_bytes);
 }
 
 }  // namespace septet::balance

@@ -44,6 +44,12 @@ void add_upstream(MetricsText& text, const UpstreamStats& upstream) {
   own("septet_replica_busy_share", "gauge", "Share of the last second with a request outstanding",
       upstream.busy_share);
   own("septet_replica_speed", "gauge", "Learned speed, requests per busy second", upstream.speed);
+  own("septet_replica_slot_requests_total", "counter",
+      "Requests whose body the replica read in shared memory", number(upstream.slot_requests));
+  text.add_own(
+      "septet_replica_transport", "gauge",
+      "How bodies reach the replica: tcp, unix or slots of shared memory",
+      "{replica=" + label_value(upstream.name) + ",transport=\"" + upstream.transport + "\"}", 1);
 }
 
 }  // namespace
@@ -53,6 +59,10 @@ UpstreamStats Reactor::stats_of(const Replica& replica) const {
   UpstreamStats stats;
   stats.name = replica.name();
   stats.state = to_string(view.state);
+  stats.transport = replica.takes_slots() && slots_in_use_  ? "slots"
+                    : replica.upstream().endpoint.is_unix() ? "unix"
+                                                            : "tcp";
+  stats.slot_requests = replica.slot_requests();
   stats.in_flight = view.outstanding;
   stats.streams = view.pinned;
   stats.completed = view.completed;
@@ -70,6 +80,9 @@ ProxyStats Reactor::stats() const {
   stats.queued = dispatcher_.queued();
   stats.in_flight = dispatcher_.outstanding();
   stats.retries = dispatcher_.retries();
+  stats.slots_used = bodies_.used_slots();
+  stats.slot_bytes_used = bodies_.used_slot_bytes();
+  stats.slot_bytes = bodies_.region() == nullptr ? 0 : bodies_.region()->size();
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     if (replica) {
       stats.upstreams.push_back(stats_of(*replica));
@@ -97,6 +110,12 @@ std::string Reactor::with_own_metrics(std::string_view replicas_text) const {
   own("septet_balance_queued", "gauge", "Requests waiting for a replica", "", number(stats.queued));
   own("septet_balance_connections", "gauge", "Open client connections", "",
       number(stats.connections));
+  own("septet_balance_slots_used", "gauge", "Request bodies in shared memory", "",
+      number(stats.slots_used));
+  own("septet_balance_slot_bytes_used", "gauge", "Shared memory that they take", "",
+      number(stats.slot_bytes_used));
+  own("septet_balance_slot_bytes", "gauge", "Shared memory for request bodies", "",
+      number(stats.slot_bytes));
   const std::string_view replies = "septet_balance_replies_total";
   own(replies, "counter", "Replies by status class", "{code=\"2xx\"}", number(stats.replies_2xx));
   own(replies, "counter", "Replies by status class", "{code=\"4xx\"}", number(stats.replies_4xx));
@@ -128,6 +147,9 @@ std::string Reactor::status_json() const {
                                      {"replies_5xx", stats.replies_5xx},
                                      {"retries", stats.retries},
                                      {"refused", stats.refused},
+                                     {"slots_used", stats.slots_used},
+                                     {"slot_bytes_used", stats.slot_bytes_used},
+                                     {"slot_bytes", stats.slot_bytes},
                                      {"queues", nlohmann::ordered_json::array()},
                                      {"replicas", nlohmann::ordered_json::array()}};
   for (const QueueStats& queue : stats.queues) {
@@ -137,6 +159,8 @@ std::string Reactor::status_json() const {
   for (const UpstreamStats& upstream : stats.upstreams) {
     document["replicas"].push_back({{"name", upstream.name},
                                     {"state", upstream.state},
+                                    {"transport", upstream.transport},
+                                    {"slot_requests", upstream.slot_requests},
                                     {"in_flight", upstream.in_flight},
                                     {"streams", upstream.streams},
                                     {"completed", upstream.completed},

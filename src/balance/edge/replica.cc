@@ -9,6 +9,13 @@
 
 namespace septet::balance {
 
+namespace {
+
+// How many times its deadline a request that timed out may keep its slot.
+constexpr int kOutlasts = 10;
+
+}  // namespace
+
 const char* failure_text(Failure failure) {
   switch (failure) {
     case Failure::kNotConnected:
@@ -84,7 +91,10 @@ UpstreamConnection* Replica::connect(Exchange& exchange) {
 
 void Replica::send(Exchange& exchange) {
   if (UpstreamConnection* const connection = connect(exchange)) {
-    connection->start(exchange);
+    const bool in_slot = takes_slots_ && exchange.slot != nullptr;
+    slot_requests_ += in_slot ? 1 : 0;
+    connection->start(exchange, in_slot ? UpstreamConnection::Bodies::kInSlots
+                                        : UpstreamConnection::Bodies::kSent);
   }
 }
 
@@ -148,8 +158,17 @@ void Replica::reply_failed(UpstreamConnection& connection, Failure failure) {
     // Nobody waits for it, so it is not sent again.
     static_cast<void>(reactor_.dispatcher().failed(reactor_.now(), *connection.ticket(), failure));
   }
-  bury(connection);
+  if (failure != Failure::kTimedOut ||
+      !connection.outlast(reactor_.now() + kOutlasts * reactor_.options().request_timeout)) {
+    bury(connection);
+  }
   reactor_.pump();
+}
+
+// Not one of ours any more: what it gets from now on is whole.
+void Replica::slot_ignored(UpstreamConnection& /*connection*/) {
+  takes_slots_ = false;
+  reactor_.slots_changed();
 }
 
 void Replica::idle_connection_lost(UpstreamConnection& connection) { bury(connection); }
@@ -200,6 +219,8 @@ void Replica::probe_ended(bool ready) {
     reactor_.dispatcher().probe_failed(reactor_.now(), index_);
     return;
   }
+  takes_slots_ = side_.grants_slots();
+  reactor_.slots_changed();
   reactor_.dispatcher().probe_succeeded(index_);
   reactor_.replica_is_up(*this);
 }

@@ -33,6 +33,9 @@ class Replica final : public UpstreamConnection::Owner {
   ReplicaIndex index() const { return index_; }
   bool serves(std::string_view model) const;
   bool speaks_grpc() const { return grpc_.has_value(); }
+  // Whether it reads bodies where they lie in shared memory, and how many it was given so.
+  bool takes_slots() const { return takes_slots_; }
+  std::uint64_t slot_requests() const { return slot_requests_; }
   // Whether nothing is under way, so that it can go.
   bool quiet() const;
 
@@ -57,6 +60,7 @@ class Replica final : public UpstreamConnection::Owner {
 
   void reply_complete(UpstreamConnection& connection) override;
   void reply_failed(UpstreamConnection& connection, Failure failure) override;
+  void slot_ignored(UpstreamConnection& connection) override;
   void idle_connection_lost(UpstreamConnection& connection) override;
 
  private:
@@ -75,6 +79,8 @@ class Replica final : public UpstreamConnection::Owner {
   Instant busy_noted_;
   Duration busy_then_{};
   double busy_share_ = 0;
+  bool takes_slots_ = false;
+  std::uint64_t slot_requests_ = 0;
   bool last_words_ = false;  // its statistics were asked for before it goes
 };
 

@@ -1,6 +1,7 @@
 #include "balance/edge/side_channel.h"
 
 #include "balance/edge/reactor.h"
+#include "inference/slot_message.h"
 
 namespace septet::balance {
 
@@ -30,8 +31,14 @@ void SideChannel::next() {
   asking_ = true;
   status_ = 0;
   body_.clear();
-  exchange_.head = "GET " + questions_.front().target +
-                   " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n\r\n";
+  exchange_.head =
+      "GET " + questions_.front().target + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n";
+  if (reactor_.options().slots && replica_.upstream().endpoint.is_unix()) {
+    exchange_.head.append(inference::kSlotsField).append(": ").append(inference::kSlotsVersion);
+    exchange_.head += "\r\n";
+  }
+  exchange_.head += "\r\n";
+  grants_slots_ = false;
   exchange_.tried_again = false;
   exchange_.deadline = reactor_.now() + kTimeout;
   replica_.send(exchange_);
@@ -49,6 +56,8 @@ void SideChannel::answered(unsigned status) {
 
 void SideChannel::on_whole_reply(const WholeReply& reply) {
   status_ = reply.head.status;
+  grants_slots_ = reactor_.options().slots && replica_.upstream().endpoint.is_unix() &&
+                  reply.head.find(inference::kSlotsField) == inference::kSlotsVersion;
   body_ = reply.body.substr(0, kMaxBodyBytes);
   answered(status_);
 }

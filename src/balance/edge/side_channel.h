@@ -25,6 +25,9 @@ class SideChannel final : public ReplySink {
   // GET of the target.
   void ask(std::string_view target, Answer answer);
   bool busy() const { return asking_; }
+  // Whether the last answer said that the replica reads bodies in slots. It is asked on Unix
+  // sockets.
+  bool grants_slots() const { return grants_slots_; }
 
   void on_whole_reply(const WholeReply& reply) override;
   void on_reply_head(const inference::HttpHead& head) override;
@@ -45,6 +48,7 @@ class SideChannel final : public ReplySink {
   Exchange exchange_;
   std::deque<Question> questions_;
   bool asking_ = false;
+  bool grants_slots_ = false;
   unsigned status_ = 0;
   std::string body_;
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "balance/forwarded_head.h"
+#include "inference/slot_message.h"
 #include "os/endpoint.h"
 
 namespace septet::balance {
@@ -31,6 +32,7 @@ void UpstreamConnection::shut() {
   context_.loop.unwatch(fd_.get());
   fd_.reset();
   whole_.release();
+  slot_.release();
   if (buffer_) {
     context_.buffers.give_back(std::move(buffer_));
   }
@@ -51,8 +53,11 @@ void UpstreamConnection::want_writable(bool wanted) {
   }
 }
 
-void UpstreamConnection::start(Exchange& exchange) {
+void UpstreamConnection::start(Exchange& exchange, Bodies bodies) {
   exchange_ = &exchange;
+  if (bodies == Bodies::kInSlots && exchange.slot != nullptr) {
+    slot_ = exchange.slot->share();
+  }
   exchange.connection = this;
   ticket_ = exchange.ticket;
   deadline_ = exchange.deadline;
@@ -68,9 +73,22 @@ void UpstreamConnection::start(Exchange& exchange) {
   }
 }
 
+// The region's descriptor goes along with the first message about a slot.
+ssize_t UpstreamConnection::send_parts(std::span<const iovec> parts) {
+  if (slot_.valid() && !knows_region_) {
+    const ssize_t sent = os::send_with_descriptor(fd_.get(), parts, context_.bodies.region()->fd());
+    knows_region_ = sent > 0;
+    return sent;
+  }
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(parts.data());  // the call reads them only
+  message.msg_iovlen = parts.size();
+  return sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+}
+
 void UpstreamConnection::send_rest() {
-  const std::string_view head = exchange_->head;
-  const std::string_view body = exchange_->body;
+  const std::string_view head = slot_.valid() ? exchange_->slot_head : exchange_->head;
+  const std::string_view body = slot_.valid() ? std::string_view{} : exchange_->body;
   while (sent_ < head.size() + body.size()) {
     std::array<iovec, 2> parts{};
     std::size_t count = 0;
@@ -81,10 +99,7 @@ void UpstreamConnection::send_rest() {
     if (body_sent < body.size()) {
       parts[count++] = {const_cast<char*>(body.data()) + body_sent, body.size() - body_sent};
     }
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = count;
-    const ssize_t written = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    const ssize_t written = send_parts(std::span(parts).first(count));
     if (written < 0 && errno == EAGAIN) {
       want_writable(true);
       return;
@@ -204,6 +219,20 @@ UpstreamConnection::Step UpstreamConnection::parse_head() {
   return begin_body();
 }
 
+// A replica that reads slots says so in every reply to one. Another that took the place of one that
+// did says nothing: then the request is sent again, whole.
+bool UpstreamConnection::accepts_slot() {
+  const auto answer = head_.find(inference::kSlotsField);
+  if (answer == inference::kSlotsVersion) {
+    return true;
+  }
+  if (!answer) {
+    owner_.slot_ignored(*this);
+  }
+  fail(answer ? Failure::kBadReply : Failure::kStaleConnection);
+  return false;
+}
+
 // The answer to HEAD is framed in a way of its own, so the next like it may mean something else.
 void UpstreamConnection::keep_head(std::size_t bytes) {
   if (to_head_) {
@@ -217,6 +246,9 @@ void UpstreamConnection::keep_head(std::size_t bytes) {
 }
 
 UpstreamConnection::Step UpstreamConnection::begin_body() {
+  if (slot_.valid() && !accepts_slot()) {
+    return Step::kDone;
+  }
   body_left_ = head_.framing == BodyFraming::kLength ? head_.content_length : 0;
   whole_bytes_ = 0;
   const std::size_t room = context_.buffers.buffer_bytes() - begin_;
@@ -314,6 +346,17 @@ bool UpstreamConnection::abandon() {
   return sent;
 }
 
+bool UpstreamConnection::outlast(Instant deadline) {
+  const bool had_sink = exchange_ != nullptr || ticket_;
+  if (!had_sink || !slot_.valid() || !sent_all_ || streaming_) {
+    return false;
+  }
+  exchange_ = nullptr;
+  ticket_.reset();
+  deadline_ = deadline;
+  return true;
+}
+
 void UpstreamConnection::resume() {
   if (paused_) {
     paused_ = false;
@@ -325,6 +368,7 @@ bool UpstreamConnection::release() {
   const bool clean = begin_ == end_ && !at_end_ && head_.keep_alive && sent_all_ &&
                      head_.framing != BodyFraming::kUntilClose;
   whole_.release();
+  slot_.release();
   context_.buffers.give_back(std::move(buffer_));
   begin_ = end_ = 0;
   exchange_ = nullptr;

@@ -6,7 +6,10 @@
 // start(): reply_complete() or reply_failed(); after both the owner decides what becomes of it.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "balance/edge/exchange.h"
@@ -26,6 +29,8 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
     // whole is set. Call release() afterwards.
     virtual void reply_complete(UpstreamConnection& connection) = 0;
     virtual void reply_failed(UpstreamConnection& connection, Failure failure) = 0;
+    // The replica does not know what a slot is; reply_failed() follows.
+    virtual void slot_ignored(UpstreamConnection& connection) = 0;
     // An idle connection was closed by the replica.
     virtual void idle_connection_lost(UpstreamConnection& connection) = 0;
   };
@@ -47,11 +52,16 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
 
   // Takes a socket whose connect was started; a Unix socket is connected at once.
   Result<Ok> adopt(os::UniqueFd fd, bool connected);
-  // Sends the request. A failure is reported through the owner, maybe before this returns.
-  void start(Exchange& exchange);
+  enum class Bodies { kSent, kInSlots };
+  // Sends the request, or where in a slot its body lies. A failure is reported through the owner,
+  // maybe before this returns.
+  void start(Exchange& exchange, Bodies bodies);
   // The sink is gone. True: the reply will still be read and thrown away, then reported. False: the
   // connection is of no more use and reports nothing; the owner closes it once out of its calls.
   bool abandon();
+  // After a time-out: whether the replica may still be reading a slot. Then the connection goes on,
+  // keeps the slot and throws the reply away; at that deadline it times out once more, for good.
+  bool outlast(Instant deadline);
   // The sink that paused takes more.
   void resume();
   // Back to idle after reply_complete(); false if the connection cannot be used again.
@@ -76,9 +86,11 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   enum class Step { kAgain, kWait, kDone };  // kDone: reported, touch nothing
 
   void send_rest();
+  ssize_t send_parts(std::span<const iovec> parts);
   Step read_some();
   Step parse_head();
   void keep_head(std::size_t bytes);
+  bool accepts_slot();  // false: reported
   Step begin_body();
   Step take_whole(std::string_view bytes);
   Step take_streamed(std::string_view bytes);
@@ -100,6 +112,8 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   bool streaming_ = false;
   bool at_end_ = false;  // the replica has closed its side
   Exchange* exchange_ = nullptr;
+  Body slot_;  // what the replica reads, so that nobody else gets it meanwhile
+  bool knows_region_ = false;
   std::optional<Ticket> ticket_;
   Instant deadline_{};
   std::size_t sent_ = 0;  // of head + body
