@@ -28,6 +28,8 @@ namespace {
 constexpr std::uint16_t kHttpPort = 8000;
 constexpr std::uint16_t kHttpsPort = 443;
 constexpr std::uint16_t kGrpcPort = 8001;
+constexpr std::uint16_t kMetricsPort = 8002;
+constexpr int kConnectTimeoutMs = 5000;
 
 Result<measure::Target> target_of(const measure::PerfArguments& arguments,
                                   const measure::PerfPlan& plan) {
@@ -64,6 +66,44 @@ Result<measure::Target> target_of(const measure::PerfArguments& arguments,
   return target;
 }
 
+// HOST[:PORT][/PATH], with http:// or https:// in front or not.
+Result<std::optional<measure::MetricsSource>> metrics_source(const measure::PerfPlan& plan) {
+  if (!plan.metrics) {
+    return std::optional<measure::MetricsSource>();
+  }
+  const std::string& url = plan.metrics->url;
+  measure::MetricsSource source;
+  source.interval = plan.metrics->interval;
+  std::string address = measure::without_https(url);
+  address = address.starts_with("http://") ? address.substr(7) : address;
+  if (const std::size_t slash = address.find('/'); slash != std::string::npos) {
+    source.path = slash + 1 == address.size() ? source.path : address.substr(slash);
+    address.resize(slash);
+  }
+  const Result<os::Endpoint> endpoint =
+      os::parse_endpoint(address, measure::is_https(url) ? kHttpsPort : kMetricsPort);
+  if (!endpoint.ok()) {
+    return endpoint.error();
+  }
+  source.server.endpoint = *endpoint;
+  source.server.tls.host = endpoint->host;
+  if (measure::is_https(url)) {
+    auto tls = measure::TlsContext::create(
+        plan.grpc ? measure::TlsOptions() : plan.tls.value_or(measure::TlsOptions()),
+        measure::TlsContext::Protocol::kHttp1);
+    if (!tls.ok()) {
+      return tls.error();
+    }
+    source.server.tls.context = *std::move(tls);
+  }
+  // Resolved once: "localhost" may be an address that the server does not have.
+  if (const auto address_of = os::reachable_address(*endpoint, kConnectTimeoutMs);
+      address_of.ok()) {
+    source.server.endpoint = *address_of;
+  }
+  return std::optional(source);
+}
+
 // The gaps of an intervals file or of a trace; none without either.
 Result<std::vector<Duration>> read_gaps(const measure::PerfPlan& plan) {
   if (plan.trace_file) {
@@ -95,6 +135,26 @@ measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const
   return options;
 }
 
+Result<std::unique_ptr<measure::LoadGenerator>> open_generator(const measure::PerfPlan& plan,
+                                                               const PerfWords& words,
+                                                               const measure::Target& target,
+                                                               const std::vector<Duration>& gaps) {
+  measure::GeneratorOptions options = generator_options(plan, words, gaps);
+  Result<std::optional<measure::MetricsSource>> metrics = metrics_source(plan);
+  if (!metrics.ok()) {
+    return metrics.error();
+  }
+  options.metrics = *std::move(metrics);
+  Result<std::unique_ptr<measure::LoadGenerator>> generator =
+      measure::LoadGenerator::open(target, plan.input, plan.rules, options);
+  if (generator.ok()) {
+    for (const std::string& name : (*generator)->description().missing_metrics) {
+      fmt::print(stderr, "WARNING: Unable to parse '{}' metric.\n", name);
+    }
+  }
+  return generator;
+}
+
 // The rows go to console and file as they come.
 class PerfRun {
  public:
@@ -105,6 +165,7 @@ class PerfRun {
     format_.server_columns = generator.description().has_statistics();
     format_.cache_columns = generator.description().model.has_response_cache;
     format_.verbose = words.output.verbose_csv;
+    format_.gpu_columns = plan.metrics.has_value();
     context_.model = words.arguments.model;
     context_.url = words.arguments.urls.empty() ? "localhost" : words.arguments.urls.front();
     context_.protocol = plan.grpc ? "grpc" : "http";
@@ -211,8 +272,8 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   if (!gaps->empty()) {
     plan->use_intervals(*gaps);
   }
-  const Result<std::unique_ptr<measure::LoadGenerator>> generator = measure::LoadGenerator::open(
-      *target, plan->input, plan->rules, generator_options(*plan, words, *gaps));
+  const Result<std::unique_ptr<measure::LoadGenerator>> generator =
+      open_generator(*plan, words, *target, *gaps);
   if (!generator.ok()) {
     return fail(generator.error(), format);
   }

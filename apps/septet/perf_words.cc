@@ -127,6 +127,14 @@ void add_output_options(CLI::App& verb, PerfOutput& output) {
   verb.add_flag("-v,--verbose", output.verbose, "Show every window");
 }
 
+void add_metrics_options(CLI::App& verb, measure::PerfArguments& words) {
+  verb.add_flag("--collect-metrics", words.collect_metrics,
+                "Read GPU utilization, power and memory from the server's Prometheus page");
+  verb.add_option("--metrics-url", words.metrics_url, "The page (the server's HOST:8002/metrics)");
+  verb.add_option("--metrics-interval", words.metrics_interval_ms,
+                  "Milliseconds between readings (1000)");
+}
+
 // Words of older scripts; help shows today's.
 void add_old_options(CLI::App& verb, measure::PerfArguments& words) {
   constexpr const char* kHidden = "";
@@ -157,6 +165,7 @@ void add_perf_words(CLI::App& verb, PerfWords& words) {
   add_measuring_options(verb, words);
   add_sequence_options(verb, words);
   add_output_options(verb, words.output);
+  add_metrics_options(verb, words.arguments);
   add_old_options(verb, words.arguments);
   add_refused_options(verb, words);
 }

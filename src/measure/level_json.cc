@@ -81,6 +81,28 @@ void write_server(JsonWriter& json, const ServerStatistics& server) {
   json.end_object();
 }
 
+void write_gpus(JsonWriter& json, const GpuFigures& gpus) {
+  json.key("gpus").begin_array();
+  const auto used = gpus.utilization();
+  const auto power = gpus.power_watts();
+  const auto& most = gpus.most_memory_bytes();
+  const auto& total = gpus.total_memory_bytes();
+  const auto write = [&](const char* name, const auto& values, const std::string& gpu) {
+    if (const auto found = values.find(gpu); found != values.end()) {
+      json.key(name).value(found->second);
+    }
+  };
+  for (const std::string& gpu : gpus.names()) {
+    json.begin_object().key("gpu_uuid").value(gpu);
+    write("utilization_mean", used, gpu);
+    write("power_watts_mean", power, gpu);
+    write("memory_used_bytes_max", most, gpu);
+    write("memory_total_bytes", total, gpu);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_windows(JsonWriter& json, const std::vector<WindowResult>& windows) {
   json.key("windows").begin_array();
   for (const WindowResult& window : windows) {
@@ -145,6 +167,9 @@ std::string level_json(const LevelResult& result, const MeasurementContext& cont
   write_checks(json, result);
   if (result.has_server_statistics) {
     write_server(json, result.server);
+  }
+  if (result.gpus) {
+    write_gpus(json, *result.gpus);
   }
   write_windows(json, result.windows);
   write_histogram(json, "latency_from_due", result.latency);

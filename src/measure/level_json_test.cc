@@ -59,5 +59,15 @@ TEST(LevelJson, WindowsAreKept) {
   EXPECT_THAT(level_json(result, {}), HasSubstr(R"({"start_s":0.5,)"));
 }
 
+TEST(LevelJson, GpusSayWhatIsKnown) {
+  LevelResult result = sample();
+  result.gpus.emplace().add({{{"GPU-a", 0.5}}, {}, {{"GPU-b", 7}}, {{"GPU-a", 9}}});
+
+  EXPECT_THAT(level_json(result, {}),
+              HasSubstr(R"("gpus":[{"gpu_uuid":"GPU-a","utilization_mean":0.5,)"
+                        R"("memory_total_bytes":9},{"gpu_uuid":"GPU-b",)"
+                        R"("memory_used_bytes_max":7}])"));
+}
+
 }  // namespace
 }  // namespace septet::measure

@@ -48,6 +48,15 @@ void LevelRecorder::sent_late(Duration lag) {
   }
 }
 
+void LevelRecorder::read_gpus(const GpuReading& reading) {
+  if (started_) {
+    if (!open_.gpus) {
+      open_.gpus.emplace();
+    }
+    open_.gpus->add(reading);
+  }
+}
+
 double LevelRecorder::judged_us(const Window& window) const {
   return rules_.percentile ? window.latency.percentile_ns(*rules_.percentile) / 1e3
                            : window.latency.mean_ns() / 1e3;
@@ -98,6 +107,12 @@ void LevelRecorder::merge_windows(std::size_t first, LevelResult& result) const 
     result.latency.merge(window.latency);
     result.sent_latency.merge(window.sent_latency);
     send_lag.merge(window.send_lag);
+    if (window.gpus) {
+      if (!result.gpus) {
+        result.gpus.emplace();
+      }
+      result.gpus->merge(*window.gpus);
+    }
     send_ns += window.send_ns;
     receive_ns += window.receive_ns;
     throughputs.push_back(window.result.throughput);

@@ -40,6 +40,9 @@ class LevelRecorder {
   // A request left this long after it was due; more than a millisecond counts as delayed.
   void sent_late(Duration lag);
 
+  // The server's GPUs at a moment of the open window.
+  void read_gpus(const GpuReading& reading);
+
   // Good answers in the open window.
   std::uint64_t completed_in_window() const { return open_.result.completed; }
   // Closes the open window, opens the next and judges the level.
@@ -63,6 +66,7 @@ class LevelRecorder {
     double send_ns = 0;
     double receive_ns = 0;
     std::uint64_t sequences = 0;
+    std::optional<GpuFigures> gpus;
   };
 
   double judged_us(const Window& window) const;

@@ -162,5 +162,24 @@ TEST_F(LevelRecorderTest, ALevelWithoutAnyWindowIsEmpty) {
   EXPECT_EQ(result.throughput, 0);
 }
 
+TEST_F(LevelRecorderTest, ReadingsOfGpusBelongToTheWindowThatTheyCameIn) {
+  const auto busy = [](double share) { return GpuReading{{{"g", share}}, {}, {}, {}}; };
+  LevelRecorder recorder(Level{LoadMode::kConcurrency, 4}, rules_, 1);
+  recorder.read_gpus(busy(1));  // warm-up
+  recorder.start(at(0));
+  recorder.read_gpus(busy(1));
+  EXPECT_EQ(window(recorder, 10, 90), LevelVerdict::kContinue);
+  for (int i = 0; i < 3; ++i) {
+    recorder.read_gpus(busy(0.2));
+    recorder.read_gpus(busy(0.4));
+    window(recorder, 100, 10);
+  }
+
+  const LevelResult result = recorder.result(LevelVerdict::kStable);
+
+  ASSERT_TRUE(result.gpus.has_value());
+  EXPECT_NEAR(result.gpus->utilization().at("g"), 0.3, 1e-9);
+}
+
 }  // namespace
 }  // namespace septet::measure

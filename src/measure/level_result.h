@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "measure/gpu_metrics.h"
 #include "measure/histogram.h"
 #include "measure/measurement_rules.h"
 
@@ -124,6 +125,7 @@ struct LevelResult {
   bool has_server_statistics = false;  // the server lists the statistics extension and answered
   bool has_response_cache = false;     // the model's response cache is on
   ServerStatistics server;
+  std::optional<GpuFigures> gpus;  // from the server's metrics, where they are collected
 
   bool stable = false;       // the rule was met; false: kept and marked
   bool over_limit = false;   // the judged latency exceeds the latency limit

@@ -107,6 +107,34 @@ std::string server_lines(const LevelResult& result) {
   return text + ")\n";
 }
 
+// Four blocks, a line for each GPU.
+std::string gpu_lines(const GpuFigures& gpus) {
+  constexpr std::size_t kMostShown = 16;
+  std::string text = "  Server Prometheus Metrics: \n";
+  if (gpus.utilization().size() > kMostShown) {
+    return text +
+           "    Too many GPUs on system to print out individual Prometheus metrics, use the CSV "
+           "output feature to see metrics.\n";
+  }
+  const auto block = [&](const char* title, const auto& values, double factor, const char* unit) {
+    text += fmt::format("    {}:\n", title);
+    for (const auto& [gpu, value] : values) {
+      text += fmt::format("      {} : {:g}{}\n", gpu, static_cast<double>(value) * factor, unit);
+    }
+  };
+  const auto bytes = [&](const char* title, const std::map<std::string, std::uint64_t>& values) {
+    text += fmt::format("    {}:\n", title);
+    for (const auto& [gpu, value] : values) {
+      text += fmt::format("      {} : {} bytes\n", gpu, value);
+    }
+  };
+  block("Avg GPU Utilization", gpus.utilization(), 100, "%");
+  block("Avg GPU Power Usage", gpus.power_watts(), 1, " watts");
+  bytes("Max GPU Memory Usage", gpus.most_memory_bytes());
+  bytes("Total GPU Memory", gpus.total_memory_bytes());
+  return text;
+}
+
 // Lines for what perf_analyzer would have thrown away.
 std::string warning_lines(const PerfPlan& plan, const LevelResult& result) {
   std::string text;
@@ -158,6 +186,9 @@ std::string perf_level_text(const PerfPlan& plan, const LevelResult& result) {
   text += client_lines(plan, result);
   if (result.has_server_statistics) {
     text += server_lines(result);
+  }
+  if (result.gpus) {
+    text += gpu_lines(*result.gpus);
   }
   return text + warning_lines(plan, result) + "\n";
 }

@@ -135,5 +135,21 @@ TEST(PerfConsole, WindowsArePerfAnalyzersPasses) {
             "  Pass [2] throughput: 250.5 infer/sec. Avg latency: 4100 usec (std 320 usec). \n");
 }
 
+TEST(PerfConsole, GpusAreShownBelowTheServer) {
+  LevelResult result = sample();
+  result.gpus.emplace().add(
+      {{{"GPU-a", 0.255}}, {{"GPU-a", 61.5}}, {{"GPU-a", 1'500'000'000}}, {{"GPU-a", 4096}}});
+
+  EXPECT_THAT(perf_level_text(plan(), result), testing::HasSubstr("  Server Prometheus Metrics: \n"
+                                                                  "    Avg GPU Utilization:\n"
+                                                                  "      GPU-a : 25.5%\n"
+                                                                  "    Avg GPU Power Usage:\n"
+                                                                  "      GPU-a : 61.5 watts\n"
+                                                                  "    Max GPU Memory Usage:\n"
+                                                                  "      GPU-a : 1500000000 bytes\n"
+                                                                  "    Total GPU Memory:\n"
+                                                                  "      GPU-a : 4096 bytes\n"));
+}
+
 }  // namespace
 }  // namespace septet::measure

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <map>
 #include <set>
+#include <type_traits>
 
 namespace septet::measure {
 
@@ -17,6 +19,25 @@ std::set<int> percentiles(const PerfCsvFormat& format) {
     result.insert(*format.percentile);
   }
   return result;
+}
+
+// One cell: "UUID:value;" for each GPU.
+template <typename Value>
+std::string by_gpu(const std::map<std::string, Value>& values) {
+  std::string cell = ",";
+  for (const auto& [gpu, value] : values) {
+    if constexpr (std::is_floating_point_v<Value>) {
+      cell += fmt::format("{}:{:g};", gpu, value);
+    } else {
+      cell += fmt::format("{}:{};", gpu, value);
+    }
+  }
+  return cell;
+}
+
+std::string gpu_cells(const GpuFigures& gpus) {
+  return by_gpu(gpus.utilization()) + by_gpu(gpus.power_watts()) +
+         by_gpu(gpus.most_memory_bytes()) + by_gpu(gpus.total_memory_bytes());
 }
 
 std::string level_text(const Level& level) {
@@ -55,6 +76,9 @@ std::string perf_csv_header(const PerfCsvFormat& format) {
   if (format.verbose) {
     line += format.percentile ? "" : ",Avg latency";
     line += ",request/response,response wait";
+    if (format.gpu_columns) {
+      line += ",Avg GPU Utilization,Avg GPU Power Usage,Max GPU Memory Usage,Total GPU Memory";
+    }
   }
   return line + "\n";
 }
@@ -84,6 +108,9 @@ std::string perf_csv_row(const PerfCsvFormat& format, const LevelResult& result)
     }
     const std::uint64_t wait = mean > send + receive ? mean - send - receive : 0;
     fmt::format_to(out, ",{},{}", send + receive, wait);
+    if (format.gpu_columns) {
+      line += gpu_cells(result.gpus.value_or(GpuFigures()));
+    }
   }
   return line + "\n";
 }

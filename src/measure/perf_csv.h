@@ -18,6 +18,7 @@ struct PerfCsvFormat {
   bool server_columns = true;     // the server lists the statistics extension
   bool cache_columns = false;     // the model's response cache is on
   bool verbose = false;           // --verbose-csv
+  bool gpu_columns = false;       // the server's metrics are collected; only with verbose
 };
 
 // One line with its line end.

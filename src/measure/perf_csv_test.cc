@@ -95,5 +95,31 @@ TEST(PerfCsv, VerboseAppendsMeanSendReceiveAndWaitWithoutATrailingComma) {
   EXPECT_TRUE(perf_csv_row(format, sample()).ends_with(",4200,4200,161,4039\n"));
 }
 
+GpuReading two_gpus() {
+  return {{{"GPU-a", 0.25}, {"GPU-b", 1}},
+          {{"GPU-a", 61.5}},
+          {{"GPU-a", 1'500'000'000}},
+          {{"GPU-a", 42'949'672'960}}};
+}
+
+TEST(PerfCsv, GpusAreListsInTheVerboseColumns) {
+  PerfCsvFormat format;
+  format.verbose = true;
+  format.gpu_columns = true;
+  LevelResult result = sample();
+  result.gpus.emplace().add(two_gpus());
+
+  EXPECT_TRUE(perf_csv_header(format).ends_with(
+      ",response wait,Avg GPU Utilization,Avg GPU Power Usage,Max GPU Memory Usage,"
+      "Total GPU Memory\n"));
+  EXPECT_TRUE(perf_csv_row(format, result)
+                  .ends_with(",GPU-a:0.25;GPU-b:1;,GPU-a:61.5;,GPU-a:1500000000;,"
+                             "GPU-a:42949672960;\n"));
+  result.gpus.reset();
+  EXPECT_TRUE(perf_csv_row(format, result).ends_with(",,,,\n"));
+  format.verbose = false;
+  EXPECT_TRUE(perf_csv_header(format).ends_with("p99 latency\n"));
+}
+
 }  // namespace
 }  // namespace septet::measure

@@ -22,10 +22,6 @@ constexpr const char* kSessions =
     "replay the arrivals of sessions with --request-trace FILE, or their contents with "
     "--input-data FILE.json";
 
-constexpr const char* kNoMetrics =
-    "the figures of GPU and server are at /metrics of the server; read them there during the run "
-    "(septet status --watch shows a GPU's)";
-
 constexpr std::array kRefusedOptions = {
     RefusedOption{"--service-kind", true, "triton",
                   "only servers of the KServe v2 protocol are measured (Triton, septet serve)"},
@@ -33,9 +29,6 @@ constexpr std::array kRefusedOptions = {
                   "it belongs to TensorFlow Serving; leave it out"},
     RefusedOption{"--triton-server-directory", true, "/opt/tritonserver", kNoServerInside},
     RefusedOption{"--model-repository", true, "", kNoServerInside},
-    RefusedOption{"--collect-metrics", false, "", kNoMetrics},
-    RefusedOption{"--metrics-url", true, "", kNoMetrics},
-    RefusedOption{"--metrics-interval", true, "", kNoMetrics},
     RefusedOption{"--trace-file", true, "", kTraceSettings},
     RefusedOption{"--trace-level", true, "OFF", kTraceSettings},
     RefusedOption{"--trace-rate", true, "1000", kTraceSettings},

@@ -173,6 +173,39 @@ Result<Ok> read_calls(const PerfArguments& arguments, PerfPlan& plan) {
   return Ok{};
 }
 
+Result<Ok> read_metrics(const PerfArguments& arguments, PerfPlan& plan) {
+  constexpr std::uint64_t kDefaultIntervalMs = 1000;
+  if (!arguments.collect_metrics) {
+    const bool interval = arguments.metrics_interval_ms.has_value();
+    return interval || arguments.metrics_url
+               ? Result<Ok>(usage(fmt::format("{} says nothing without --collect-metrics",
+                                              interval ? "--metrics-interval" : "--metrics-url"),
+                                  "add --collect-metrics"))
+               : Ok{};
+  }
+  const std::uint64_t interval_ms = arguments.metrics_interval_ms.value_or(kDefaultIntervalMs);
+  if (interval_ms == 0) {
+    return usage("--metrics-interval must be above 0 ms");
+  }
+  MetricsPlan metrics;
+  metrics.interval = milliseconds(static_cast<std::int64_t>(interval_ms));
+  if (arguments.metrics_url) {
+    metrics.url = *arguments.metrics_url;
+  } else {
+    // perf_analyzer's rule: the host that is measured, Triton's port.
+    std::string host = arguments.urls.empty() ? "localhost" : without_https(arguments.urls.front());
+    if (host.starts_with("unix:")) {
+      return usage("--collect-metrics needs to know where the metrics are",
+                   "add --metrics-url HOST:PORT/metrics");
+    }
+    host = host.starts_with("http://") ? host.substr(7) : host;
+    const std::size_t from = host.starts_with('[') ? host.find(']') : 0;
+    metrics.url = host.substr(0, host.find_first_of(":/", from)) + ":8002/metrics";
+  }
+  plan.metrics = std::move(metrics);
+  return Ok{};
+}
+
 // Somebody who says nothing about windows gets the shortest measurement that is good enough;
 // whoever gives perf_analyzer's words gets perf_analyzer's rule.
 bool wants_adaptive(const PerfArguments& arguments) {
@@ -280,6 +313,7 @@ Result<PerfPlan> plan_of(const PerfArguments& words) {
   SEPTET_TRY(read_load(arguments, plan));
   SEPTET_TRY(read_search(arguments, plan));
   SEPTET_TRY(read_calls(arguments, plan));
+  SEPTET_TRY(read_metrics(arguments, plan));
   SEPTET_TRY(read_rules(arguments, plan));
   SEPTET_TRY(read_input(arguments, plan));
   SEPTET_TRY(read_sequences(arguments, plan));

@@ -31,6 +31,9 @@ struct PerfArguments {
   std::string grpc_compression = "none";        // none, gzip or deflate
   std::vector<std::string> request_parameters;  // "NAME:VALUE:TYPE"
   TlsWords tls;
+  bool collect_metrics = false;
+  std::optional<std::string> metrics_url;
+  std::optional<std::uint64_t> metrics_interval_ms;
 
   std::optional<std::string> concurrency_range;   // START[:END[:STEP]]
   std::optional<std::string> request_rate_range;  // START[:END[:STEP]]
@@ -73,6 +76,12 @@ struct PerfArguments {
   std::optional<std::string> sequence_id_range;  // START[:END]
 };
 
+// The server's Prometheus page.
+struct MetricsPlan {
+  std::string url;
+  Duration interval{};
+};
+
 struct PerfPlan {
   LoadMode mode = LoadMode::kConcurrency;
   double begin = 1;
@@ -92,7 +101,8 @@ struct PerfPlan {
   InputOptions input;
   std::vector<std::string> input_files;  // directories or JSON files; empty = made up
   std::vector<std::pair<std::string, std::string>> headers;
-  std::optional<TlsOptions> tls;  // nothing = plain connections
+  std::optional<TlsOptions> tls;       // nothing = plain connections
+  std::optional<MetricsPlan> metrics;  // nothing = not collected
   bool shared_memory = false;
   std::uint64_t first_sequence_id = 1;
   std::uint64_t last_sequence_id = UINT64_MAX;

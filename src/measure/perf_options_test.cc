@@ -286,5 +286,57 @@ TEST(ParseIntervals, NamesTheLineThatIsNoNumber) {
   EXPECT_FALSE(parse_intervals("").ok());
 }
 
+TEST(PerfOptions, MetricsAreAtTritonsPortUnlessSaid) {
+  struct Case {
+    std::vector<std::string> urls;
+    const char* metrics;
+  };
+  for (const Case& given :
+       {Case{{}, "localhost:8002/metrics"}, Case{{"host:8000", "other"}, "host:8002/metrics"},
+        Case{{"http://host:8000/"}, "host:8002/metrics"},
+        Case{{"https://host"}, "host:8002/metrics"}, Case{{"[::1]:8000"}, "[::1]:8002/metrics"}}) {
+    PerfArguments arguments = model();
+    arguments.urls = given.urls;
+    arguments.collect_metrics = true;
+
+    const Result<PerfPlan> plan = plan_of(arguments);
+
+    ASSERT_TRUE(plan.ok() && plan->metrics);
+    EXPECT_EQ(plan->metrics->url, given.metrics);
+    EXPECT_EQ(plan->metrics->interval, seconds(1));
+  }
+  PerfArguments arguments = model();
+  arguments.collect_metrics = true;
+  arguments.metrics_url = "gpu-host:9400/metrics";
+  arguments.metrics_interval_ms = 250;
+  EXPECT_EQ(plan_of(arguments)->metrics->url, "gpu-host:9400/metrics");
+  EXPECT_EQ(plan_of(arguments)->metrics->interval, milliseconds(250));
+  EXPECT_FALSE(plan_of(model())->metrics.has_value());
+}
+
+TEST(PerfOptions, MetricsWordsThatSayNothingAreRefused) {
+  const auto refused = [](auto set) {
+    PerfArguments arguments = model();
+    set(arguments);
+    const Result<PerfPlan> plan = plan_of(arguments);
+    return plan.ok() ? std::string() : plan.error().text();
+  };
+
+  EXPECT_THAT(refused([](auto& words) { words.metrics_url = "host"; }),
+              testing::HasSubstr("--metrics-url says nothing without --collect-metrics"));
+  EXPECT_THAT(refused([](auto& words) { words.metrics_interval_ms = 100; }),
+              testing::HasSubstr("--metrics-interval says nothing"));
+  EXPECT_THAT(refused([](auto& words) {
+                words.collect_metrics = true;
+                words.metrics_interval_ms = 0;
+              }),
+              testing::HasSubstr("above 0 ms"));
+  EXPECT_THAT(refused([](auto& words) {
+                words.collect_metrics = true;
+                words.urls = {"unix:/run/s"};
+              }),
+              testing::HasSubstr("--metrics-url"));
+}
+
 }  // namespace
 }  // namespace septet::measure

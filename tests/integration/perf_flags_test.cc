@@ -100,9 +100,9 @@ std::vector<Words> every_option() {
       {{"-f", "OUT", "--verbose-csv"}},
       {{"-v"}},
       {{"-v", "-v"}},
-      {{"--collect-metrics"}, "/metrics"},
-      {{"--metrics-url", "localhost:8002/metrics"}, "/metrics"},
-      {{"--metrics-interval", "1000"}, "/metrics"},
+      // With their effect in perf_metrics_test.cc.
+      {{"--metrics-url", "localhost:8002/metrics"}, "--collect-metrics"},
+      {{"--metrics-interval", "1000"}, "--collect-metrics"},
       // Others.
       {{"--trace-file", "trace.json"}, "/v2/trace/setting"},
       {{"--trace-level", "OFF"}},

@@ -175,6 +175,9 @@ std::string SimulatedServer::Impl::describe(std::string_view wanted) const {
         R"({{"name":"simulated","version":"1","extensions":["binary_tensor_data"{}]}})",
         behaviour_.has_statistics ? R"(,"statistics")" : "");
   }
+  if (path == "/metrics") {
+    return behaviour_.metrics_page;
+  }
   if (!behaviour_.model_exists) {
     return {};
   }

@@ -53,6 +53,7 @@ struct ServerBehaviour {
   bool model_exists = true;
   bool is_sequence_model = false;
   std::string input_shape = "[16]";
+  std::string metrics_page{};  // at /metrics; empty = there is none
   int max_batch_size = 8;
 };
 

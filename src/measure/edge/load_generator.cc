@@ -53,7 +53,12 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
         description_(std::move(setup.description)),
         feed_(std::move(setup.feed)),
         driver_(loop_, driver_settings(setup.target), *feed_, *this),
-        poller_(loop_, poller_settings(setup.target)) {}
+        poller_(loop_, poller_settings(setup.target)) {
+    if (options_.metrics) {
+      metrics_.emplace(loop_, *options_.metrics,
+                       [this](const GpuReading& reading) { recorder_->read_gpus(reading); });
+    }
+  }
 
   LevelResult run(const Level& level, const std::atomic<bool>& stop);
   void drain(Duration patience, const std::atomic<bool>& stop);
@@ -110,6 +115,7 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   std::unique_ptr<RequestFeed> feed_;
   LoadDriver driver_;
   StatisticsPoller poller_;
+  std::optional<MetricsPoller> metrics_;
 
   // Of the level in hand.
   Level level_;
@@ -175,6 +181,9 @@ void LoadGenerator::Impl::start_measuring() {
   cpu_time_ = {os::thread_cpu_time()};
   take_snapshot();
   arm_window();
+  if (metrics_) {
+    metrics_->start();
+  }
 }
 
 void LoadGenerator::Impl::arm_window() {
@@ -294,6 +303,9 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
   loop_.cancel(early_timer_);
   loop_.cancel(stop_timer_);
   poller_.forget();
+  if (metrics_) {
+    metrics_->stop();
+  }
   if (interrupted_ && !cpu_time_.empty()) {
     recorder_->end_window(os::now());
     cpu_time_.push_back(os::thread_cpu_time());

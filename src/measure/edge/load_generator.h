@@ -13,11 +13,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "measure/edge/metrics_poller.h"
 #include "measure/edge/request_feed.h"
 #include "measure/infer_input.h"
 #include "measure/level_result.h"
@@ -28,8 +30,6 @@
 #include "os/endpoint.h"
 
 namespace septet::measure {
-
-class TlsContext;
 
 enum class Protocol {
   kHttp,
@@ -59,13 +59,15 @@ struct GeneratorOptions {
   MessageCompression grpc_compression = MessageCompression::kNone;  // of requests
   bool shared_memory = false;                          // tensors through POSIX shared memory
   std::uint64_t output_shared_memory_bytes = 102'400;  // of an output without a fixed size
+  std::optional<MetricsSource> metrics;                // of the server's GPUs; nothing = not read
 };
 
 // What the server says about itself and the model.
 struct TargetDescription {
   ServerDescription server;
   ModelDescription model;
-  std::size_t request_bytes = 0;  // body of one inference request
+  std::size_t request_bytes = 0;             // body of one inference request
+  std::vector<std::string> missing_metrics;  // that were to be collected, and the server has not
 
   bool has_statistics() const { return server.has_extension("statistics"); }
 };

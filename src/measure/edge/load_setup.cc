@@ -134,6 +134,13 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
   }
   LoadSetup setup;
+  if (options.metrics) {
+    const Result<GpuReading> reading = read_gpu_metrics(*options.metrics);
+    if (!reading.ok()) {
+      return reading.error();
+    }
+    setup.description.missing_metrics = missing_gpu_metrics(*reading);
+  }
   if (options.shared_memory) {
     Result<std::unique_ptr<SharedRegions>> regions =
         SharedRegions::create(*streams, *model, servers, options.output_shared_memory_bytes);
