@@ -165,6 +165,17 @@ struct ClientTransport::Tls {
     return length == 2 && std::memcmp(name, "h2", 2) == 0;
   }
 
+  // A server that refuses the client says why and closes; a request on its way to it then fails
+  // before its words were read.
+  void look_for_alert() {
+    char byte = 0;
+    if (::SSL_read(ssl.get(), &byte, 1) <= 0 && ::ERR_peek_error() != 0) {
+      failure = "TLS: " + take_reason();
+    }
+    ::ERR_clear_error();
+    errno = EPROTO;
+  }
+
   // The answer of recv or send that a failed SSL call stands for.
   ssize_t failed(int result) {
     switch (::SSL_get_error(ssl.get(), result)) {
@@ -277,6 +288,8 @@ ssize_t ClientTransport::send(std::span<const iovec> parts) {
   }
   if (tls_->failed(sent) == 0) {
     errno = EPIPE;
+  } else if (errno != EAGAIN) {
+    tls_->look_for_alert();
   }
   return -1;
 }

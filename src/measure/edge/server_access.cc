@@ -14,7 +14,8 @@ Error failed_exchange(const ServerAccess& server, FailureKind kind, const std::s
   if (kind == FailureKind::kConnect) {
     return no_answer(server.endpoint, why);
   }
-  const bool by_tls = kind == FailureKind::kProtocol && server.tls.context;
+  const bool by_tls =
+      server.tls.context && (kind == FailureKind::kProtocol || kind == FailureKind::kReset);
   return make_error(ErrorKind::kFailed, why,
                     by_tls ? "check the files given with --ssl-... and that -u names a port that "
                              "speaks TLS"
