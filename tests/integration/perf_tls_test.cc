@@ -201,7 +201,8 @@ TEST_F(PerfTlsTest, SeptetServeIsMeasuredThroughTls) {
   measure({"-u", "https://localhost:" + port_after("listening on 127.0.0.1:"),
            "--ssl-https-ca-certificates-file", file("ca.pem")});
   measure({"-i", "grpc", "-u", "localhost:" + port_after("gRPC on 127.0.0.1:"),
-           "--ssl-grpc-use-ssl", "--ssl-grpc-root-certifications-file", file("ca.pem")});
+           "--ssl-grpc-use-ssl", "--ssl-grpc-root-certifications-file", file("ca.pem"),
+           "--shared-memory", "system"});
 }
 
 }  // namespace

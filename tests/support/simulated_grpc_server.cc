@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -60,8 +61,10 @@ class SimulatedGrpcServer::Impl final : public grpc::CallbackGenericService {
   std::unique_ptr<grpc::Server> server_;
   std::atomic<std::uint64_t> requests_ = 0;
   std::atomic<std::uint64_t> calls_ = 0;
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards the four below
   std::string last_input_;
+  std::string last_region_;
+  std::set<std::string> regions_;
   std::string last_team_;
 };
 
@@ -142,6 +145,9 @@ std::optional<grpc::ByteBuffer> SimulatedGrpcServer::Impl::infer(const std::stri
   {
     const std::lock_guard lock(mutex_);
     last_input_ = message.raw_input_contents_size() > 0 ? message.raw_input_contents(0) : "";
+    const auto& parameters = message.inputs(0).parameters();
+    const auto region = parameters.find("shared_memory_region");
+    last_region_ = region == parameters.end() ? "" : region->second.string_param();
   }
   const bool fails = fails_ && fails_(index);
   if (!stream && fails) {
@@ -163,6 +169,20 @@ std::optional<grpc::ByteBuffer> SimulatedGrpcServer::Impl::answer(const std::str
   const std::string name = method.substr(method.rfind('/') + 1);
   if (name == "ModelInfer") {
     return infer(request, false);
+  }
+  if (name == "SystemSharedMemoryRegister") {
+    ::inference::SystemSharedMemoryRegisterRequest region;
+    CHECK(region.ParseFromString(request));
+    const std::lock_guard lock(mutex_);
+    regions_.insert(region.name());
+    return buffer_of(::inference::SystemSharedMemoryRegisterResponse());
+  }
+  if (name == "SystemSharedMemoryUnregister") {
+    ::inference::SystemSharedMemoryUnregisterRequest gone;
+    CHECK(gone.ParseFromString(request));
+    const std::lock_guard lock(mutex_);
+    regions_.erase(gone.name());
+    return buffer_of(::inference::SystemSharedMemoryUnregisterResponse());
   }
   if (name == "ServerMetadata") {
     ::inference::ServerMetadataResponse response;
@@ -218,6 +238,14 @@ std::uint64_t SimulatedGrpcServer::calls() const { return impl_->calls_; }
 std::string SimulatedGrpcServer::last_input() const {
   const std::lock_guard lock(impl_->mutex_);
   return impl_->last_input_;
+}
+std::string SimulatedGrpcServer::last_region() const {
+  const std::lock_guard lock(impl_->mutex_);
+  return impl_->last_region_;
+}
+std::size_t SimulatedGrpcServer::regions() const {
+  const std::lock_guard lock(impl_->mutex_);
+  return impl_->regions_.size();
 }
 std::string SimulatedGrpcServer::last_team() const {
   const std::lock_guard lock(impl_->mutex_);

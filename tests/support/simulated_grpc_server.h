@@ -29,6 +29,10 @@ class SimulatedGrpcServer {
   // Of the latest inference request: raw bytes of its first input, and the metadata "x-team".
   std::string last_input() const;
   std::string last_team() const;
+  // The shared memory region that the latest request's first input was in, and how many regions
+  // are registered now.
+  std::string last_region() const;
+  std::size_t regions() const;
 
  private:
   class Impl;

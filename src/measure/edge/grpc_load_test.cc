@@ -109,6 +109,23 @@ TEST_P(GrpcLoadTest, CompressedRequestsAreUnderstood) {
   }
 }
 
+TEST_P(GrpcLoadTest, TensorsMayLieInSharedMemory) {
+  const SimulatedGrpcServer server;
+  options_.shared_memory = true;
+  {
+    const auto generator = open(server.endpoint());
+    ASSERT_TRUE(generator.ok()) << generator.error().text();
+
+    const LevelResult result = (*generator)->run_level({LoadMode::kConcurrency, 2}, stop_);
+
+    EXPECT_EQ(result.completed, 30U);
+    EXPECT_EQ(server.regions(), 2U);  // an input and an output
+    EXPECT_THAT(server.last_region(), testing::HasSubstr("_IN_0_0"));
+    EXPECT_EQ(server.last_input(), "");
+  }
+  EXPECT_EQ(server.regions(), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Protocols, GrpcLoadTest,
                          testing::Values(Protocol::kGrpc, Protocol::kGrpcStream),
                          [](const auto& test) { return test.index == 0 ? "unary" : "stream"; });

@@ -154,6 +154,25 @@ Result<ModelDescription> query_model_grpc(const ServerAccess& server, const std:
   return model;
 }
 
+Result<Ok> register_shared_memory_grpc(const ServerAccess& server, const std::string& region,
+                                       const std::string& key, std::uint64_t bytes) {
+  ::inference::SystemSharedMemoryRegisterRequest request;
+  request.set_name(region);
+  request.set_key(key);
+  request.set_byte_size(bytes);
+  ::inference::SystemSharedMemoryRegisterResponse response;
+  return call(server, "SystemSharedMemoryRegister", request, response);
+}
+
+Result<Ok> unregister_shared_memory_grpc(const ServerAccess& server, const std::string& region,
+                                         Duration timeout) {
+  ::inference::SystemSharedMemoryUnregisterRequest request;
+  request.set_name(region);
+  const Result<std::string> reply =
+      grpc_call(server, "SystemSharedMemoryUnregister", request.SerializeAsString(), timeout);
+  return reply.ok() ? Result<Ok>(Ok{}) : reply.error();
+}
+
 std::string statistics_request_grpc(const std::string& model, const std::string& version) {
   ::inference::ModelStatisticsRequest request;
   request.set_name(model);

@@ -1,6 +1,7 @@
 // Asks a v2 server about itself and its models over gRPC; the counterpart of model_query.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -23,6 +24,12 @@ Result<std::string> grpc_call(const ServerAccess& server, std::string_view metho
 Result<ServerDescription> query_server_grpc(const ServerAccess& access);
 Result<ModelDescription> query_model_grpc(const ServerAccess& server, const std::string& model,
                                           const std::string& version);
+
+// Tells the server of a shared memory object, and lets it forget it.
+Result<Ok> register_shared_memory_grpc(const ServerAccess& server, const std::string& region,
+                                       const std::string& key, std::uint64_t bytes);
+Result<Ok> unregister_shared_memory_grpc(const ServerAccess& server, const std::string& region,
+                                         Duration timeout);
 
 // The framed request for a model's counters, and the counters from the answer.
 std::string statistics_request_grpc(const std::string& model, const std::string& version);

@@ -107,10 +107,6 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   const std::vector<ServerAccess> servers = accesses_of(*resolved);
   const ServerAccess& first = servers.front();
   const bool grpc = target.protocol != Protocol::kHttp;
-  if (grpc && options.shared_memory) {
-    return make_error(ErrorKind::kUsage, "shared memory is registered over HTTP only",
-                      "leave out --shared-memory or -i grpc");
-  }
   Result<ModelDescription> model = grpc ? query_model_grpc(first, target.model, target.version)
                                         : query_model(first, target.model, target.version);
   if (!model.ok()) {
@@ -142,8 +138,8 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     setup.description.missing_metrics = missing_gpu_metrics(*reading);
   }
   if (options.shared_memory) {
-    Result<std::unique_ptr<SharedRegions>> regions =
-        SharedRegions::create(*streams, *model, servers, options.output_shared_memory_bytes);
+    Result<std::unique_ptr<SharedRegions>> regions = SharedRegions::create(
+        *streams, *model, {servers, grpc, options.output_shared_memory_bytes});
     if (!regions.ok()) {
       return regions.error();
     }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "inference/json_writer.h"
+#include "measure/edge/grpc_query.h"
 #include "os/unique_fd.h"
 
 namespace septet::measure {
@@ -24,15 +25,21 @@ std::uint64_t output_size(const TensorDescription& output, std::int64_t batch_si
 
 }  // namespace
 
-SharedRegions::SharedRegions(std::vector<ServerAccess> servers) : servers_(std::move(servers)) {}
+SharedRegions::SharedRegions(Settings settings) : settings_(std::move(settings)) {}
 
 SharedRegions::~SharedRegions() {
+  constexpr Duration kPatience = seconds(2);
   for (const std::string& region : regions_) {
-    for (const ServerAccess& server : servers_) {
+    for (const ServerAccess& server : settings_.servers) {
       // A server that has gone has forgotten the region too.
-      [[maybe_unused]] const auto reply =
-          http_exchange(server, "POST", "/v2/systemsharedmemory/region/" + region + "/unregister",
-                        {}, seconds(2));
+      if (settings_.grpc) {
+        [[maybe_unused]] const auto reply =
+            unregister_shared_memory_grpc(server, region, kPatience);
+      } else {
+        [[maybe_unused]] const auto reply =
+            http_exchange(server, "POST", "/v2/systemsharedmemory/region/" + region + "/unregister",
+                          {}, kPatience);
+      }
     }
   }
   for (const std::string& key : keys_) {
@@ -40,22 +47,34 @@ SharedRegions::~SharedRegions() {
   }
 }
 
-Result<Ok> SharedRegions::register_region(const std::string& region, const std::string& key,
-                                          std::uint64_t bytes) {
+Result<Ok> SharedRegions::ask_to_register(const ServerAccess& server, const std::string& region,
+                                          const std::string& key, std::uint64_t bytes) const {
+  if (settings_.grpc) {
+    return register_shared_memory_grpc(server, region, key, bytes);
+  }
   inference::JsonWriter json;
   json.begin_object().key("key").value(key);
   json.key("offset").value(0).key("byte_size").value(bytes).end_object();
-  for (const ServerAccess& server : servers_) {
-    const Result<HttpReply> reply = http_exchange(
-        server, "POST", "/v2/systemsharedmemory/region/" + region + "/register", json.text());
-    if (!reply.ok()) {
-      return reply.error();
-    }
-    if (reply->status != 200) {
-      return make_error(ErrorKind::kFailed,
-                        fmt::format("{} refused shared memory region '{}': {}",
-                                    server.endpoint.text(), region, error_text(reply->body)),
-                        "leave --shared-memory out, or use a server that offers it");
+  const Result<HttpReply> reply = http_exchange(
+      server, "POST", "/v2/systemsharedmemory/region/" + region + "/register", json.text());
+  if (!reply.ok()) {
+    return reply.error();
+  }
+  return reply->status == 200
+             ? Result<Ok>(Ok{})
+             : make_error(ErrorKind::kFailed,
+                          fmt::format("{} refused shared memory region '{}': {}",
+                                      server.endpoint.text(), region, error_text(reply->body)));
+}
+
+Result<Ok> SharedRegions::register_region(const std::string& region, const std::string& key,
+                                          std::uint64_t bytes) {
+  for (const ServerAccess& server : settings_.servers) {
+    if (const Result<Ok> asked = ask_to_register(server, region, key, bytes); !asked.ok()) {
+      return make_error(asked.error().kind, asked.error().message,
+                        asked.error().kind == ErrorKind::kPrecondition
+                            ? asked.error().hint
+                            : "leave --shared-memory out, or use a server that offers it");
     }
   }
   return Ok{};
@@ -93,10 +112,11 @@ Result<inference::SharedMemoryRange> SharedRegions::add(const std::string& name,
   return inference::SharedMemoryRange{region, 0, bytes};
 }
 
-Result<std::unique_ptr<SharedRegions>> SharedRegions::create(
-    RequestStreams& streams, const ModelDescription& model,
-    const std::vector<ServerAccess>& servers, std::uint64_t output_bytes) {
-  std::unique_ptr<SharedRegions> regions(new SharedRegions(servers));
+Result<std::unique_ptr<SharedRegions>> SharedRegions::create(RequestStreams& streams,
+                                                             const ModelDescription& model,
+                                                             Settings settings) {
+  const std::uint64_t output_bytes = settings.output_bytes;
+  std::unique_ptr<SharedRegions> regions(new SharedRegions(std::move(settings)));
   std::vector<inference::SharedMemoryRange> outputs;
   const inference::InferRequest& first = streams.front().front();
   const std::int64_t batch_size = model.max_batch_size > 0 ? first.inputs.front().shape.front() : 1;

@@ -17,24 +17,30 @@ namespace septet::measure {
 
 class SharedRegions {
  public:
-  // Moves every input of the streams into a region and lets every output be written into one. An
-  // output without a fixed size gets output_bytes. kFailed with the server's words when it refuses.
+  struct Settings {
+    std::vector<ServerAccess> servers;
+    bool grpc = false;               // regions are registered by gRPC, else by HTTP
+    std::uint64_t output_bytes = 0;  // of an output without a fixed size
+  };
+  // Moves every input of the streams into a region and lets every output be written into one.
+  // kFailed with the server's words when it refuses.
   static Result<std::unique_ptr<SharedRegions>> create(RequestStreams& streams,
                                                        const ModelDescription& model,
-                                                       const std::vector<ServerAccess>& servers,
-                                                       std::uint64_t output_bytes);
+                                                       Settings settings);
   ~SharedRegions();
   SharedRegions(const SharedRegions&) = delete;
   SharedRegions& operator=(const SharedRegions&) = delete;
 
  private:
-  explicit SharedRegions(std::vector<ServerAccess> servers);
+  explicit SharedRegions(Settings settings);
   Result<inference::SharedMemoryRange> add(const std::string& name,
                                            std::span<const std::byte> content, std::uint64_t bytes);
   Result<Ok> register_region(const std::string& region, const std::string& key,
                              std::uint64_t bytes);
+  Result<Ok> ask_to_register(const ServerAccess& server, const std::string& region,
+                             const std::string& key, std::uint64_t bytes) const;
 
-  std::vector<ServerAccess> servers_;
+  Settings settings_;
   std::vector<std::string> keys_;     // shared memory objects that exist
   std::vector<std::string> regions_;  // registered with the servers
 };
