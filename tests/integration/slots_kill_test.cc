@@ -1,0 +1,98 @@
+// septet perf through the balancer over slots of shared memory to septet serve: a replica that is
+// killed costs no request.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/edge/replica_set.h"
+#include "balance/edge/proxy.h"
+#include "integration/septet_run.h"
+
+namespace septet::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Duration kPatience = seconds(240);
+constexpr int kReplicas = 3;
+
+// An engine that takes a picture of 602,112 bytes and next to no time.
+constexpr const char* kConfig = R"(backend: "timed"
+input { name: "data_0" data_type: TYPE_FP32 dims: [ 3, 224, 224 ] }
+output { name: "OUT" data_type: TYPE_FP32 dims: [ 1000 ] }
+parameters { key: "service_times" value { string_value: "times.csv" } }
+)";
+
+class SlotsKillTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_ / "models/picture/1");
+    std::ofstream(folder_ / "models/picture/config.pbtxt") << kConfig;
+    std::ofstream(folder_ / "models/picture/times.csv")
+        << "model,slice,batch,latency_us\npicture,1g.5gb,1,2000\n";
+    replicas_ = *agent::ReplicaSet::start({});
+    std::vector<balance::Upstream> upstreams;
+    for (int i = 0; i < kReplicas; ++i) {
+      const std::string name = "r" + std::to_string(i);
+      const os::Endpoint endpoint = *os::parse_endpoint("unix:" + (folder_ / name), 0);
+      agent::ReplicaSpec spec;
+      spec.name = name;
+      spec.process.arguments = {SEPTET_PROGRAM,       "serve",    "--model-repository",
+                                folder_ / "models",   "--listen", endpoint.text(),
+                                "--exit-with-parent", "--slice",  "1g.5gb"};
+      spec.endpoint = endpoint;
+      spec.health_target = "/v2/models/picture/ready";
+      spec.log_path = folder_ / (name + ".log");
+      ASSERT_TRUE(replicas_->add(spec).ok());
+      upstreams.push_back({.name = name, .endpoint = endpoint, .models = {}});
+    }
+    const Result<Ok> ready = replicas_->wait_ready(kPatience, interrupted_);
+    ASSERT_TRUE(ready.ok()) << ready.error().text() << read_text(folder_ / "r0.log");
+    balance::ProxyOptions options;
+    options.listen = {*os::parse_endpoint("127.0.0.1:0", 0)};
+    auto proxy = balance::Proxy::start(options, upstreams);
+    ASSERT_TRUE(proxy.ok()) << proxy.error().text();
+    proxy_ = *std::move(proxy);
+  }
+
+  bool answered(std::uint64_t requests) const { return proxy_->stats().replies_2xx >= requests; }
+  agent::ReplicaStatus status(int index) const {
+    return replicas_->status()[static_cast<std::size_t>(index)];
+  }
+
+  TestFolder folder_;
+  std::atomic<bool> interrupted_ = false;
+  std::unique_ptr<agent::ReplicaSet> replicas_;
+  std::unique_ptr<balance::Proxy> proxy_;
+};
+
+TEST_F(SlotsKillTest, AKilledReplicaCostsPerfNoRequest) {
+  SeptetRun perf(folder_, "perf",
+                 {"perf", "-m", "picture", "-u", proxy_->endpoint().text(), "--concurrency-range",
+                  "6", "-p", "500", "-s", "0.001"});
+  ASSERT_TRUE(eventually(kPatience, [&] { return answered(50); })) << perf.output();
+
+  ASSERT_EQ(perf.process().poll_exit(), std::nullopt) << "perf ended before the replica was killed";
+  ASSERT_TRUE(replicas_->send_signal("r0", SIGKILL).ok());
+  ASSERT_TRUE(eventually(kPatience, [&] { return status(0).restarts == 1; }));
+  const auto ended = perf.wait(kPatience);
+
+  ASSERT_TRUE(ended.has_value()) << perf.output();
+  EXPECT_THAT(perf.output(), HasSubstr("Throughput"));
+  EXPECT_THAT(perf.output(), Not(HasSubstr(" failed")));
+  const balance::ProxyStats stats = proxy_->stats();
+  EXPECT_EQ(stats.replies_5xx, 0U);
+  EXPECT_EQ(stats.slots_used, 0U);
+  for (const balance::UpstreamStats& upstream : stats.upstreams) {
+    EXPECT_EQ(upstream.transport, "slots") << upstream.name;
+    EXPECT_GT(upstream.slot_requests, 0U) << upstream.name;
+  }
+}
+
+}  // namespace
+}  // namespace septet::test
