@@ -87,6 +87,10 @@ Outcome<Ok> SharedMemoryRegions::resolve_inputs(InferRequest& request) const {
       auto range = find(*input.shared);
       SEPTET_TRY(range);
       input.data = inference::Blob{range->bytes, range->mapping};
+      if (input.datatype == inference::Datatype::kBytes) {
+        // The client may change the lengths after they were checked.
+        input.data = inference::own_bytes({range->bytes.begin(), range->bytes.end()});
+      }
     }
   }
   return Ok{};

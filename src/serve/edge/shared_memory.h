@@ -1,7 +1,8 @@
 // SharedMemoryRegions: the shared memory that clients have registered under a name.
 //
 // Any thread may call it. A region that is unregistered stays mapped until the last request that
-// uses it is answered. Input tensors are read where they lie; outputs are written there once.
+// uses it is answered. Input tensors are read where they lie (strings are copied, for their lengths
+// may not change once they were checked); outputs are written there once.
 #pragma once
 
 #include <map>

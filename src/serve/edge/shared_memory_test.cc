@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "support/test_server.h"
@@ -55,6 +56,7 @@ class SharedMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     server_.add_copy("copy", "TYPE_UINT8");
+    server_.add_copy("texts", "TYPE_STRING", {}, "hold");
     server_.start();
     client_ = std::make_unique<HttpClient>(server_.connect());
   }
@@ -121,6 +123,34 @@ TEST_F(SharedMemoryTest, StatusAndUnregister) {
   EXPECT_EQ(client_->post("/v2/systemsharedmemory/unregister", "").status, 200U);
   EXPECT_EQ(client_->get("/v2/systemsharedmemory/status").body, "[]");
   EXPECT_EQ(client_->post("/v2/cudasharedmemory/unregister", "").status, 200U);
+}
+
+// The lengths in a tensor of strings are relied upon once they were checked; the client may change
+// them until the engine runs.
+TEST_F(SharedMemoryTest, StringsAreReadOnce) {
+  std::vector<std::byte> strings;
+  inference::append_bytes_element(strings, "abc");
+  inference::append_bytes_element(strings, "defgh");
+  std::memcpy(object_.bytes().data(), strings.data(), strings.size());
+  register_region("in", 0, strings.size());
+  const std::string body =
+      json{{"inputs",
+            {{{"name", "IN"},
+              {"datatype", "BYTES"},
+              {"shape", {2}},
+              {"parameters",
+               {{"shared_memory_region", "in"}, {"shared_memory_byte_size", strings.size()}}}}}}}
+          .dump();
+  client_->send("POST /v2/models/texts/infer HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
+  server_.backend().await_held(1);
+
+  std::memset(object_.bytes().data(), 0xff, strings.size());
+  server_.backend().release();
+  const HttpReply reply = client_->receive();
+
+  ASSERT_EQ(reply.status, 200U) << reply.body;
+  EXPECT_EQ(json::parse(reply.body)["outputs"][0]["data"], json::array({"abc", "defgh"}));
 }
 
 TEST_F(SharedMemoryTest, AnObjectThatShrinksUnderTheServerFailsTheRequestOnly) {
