@@ -89,6 +89,7 @@ Result<Document> read_balancer(const os::Endpoint& endpoint) {
   document.rows = "replicas";
   document.columns = {{"name", "REPLICA"},
                       {"state", "STATE"},
+                      {"transport", "BODIES BY"},
                       {"in_flight", "IN FLIGHT", Align::kRight},
                       {"streams", "STREAMS", Align::kRight},
                       {"completed", "REPLIES", Align::kRight},
