@@ -72,6 +72,7 @@ Result<Document> read_balancer(const os::Endpoint& endpoint) {
   for (Json& replica : fields["replicas"]) {
     round_at(replica, "busy_share", 100);
     round_at(replica, "speed", 10);
+    round_at(replica, "round_trip_us", 1);
     if (replica.is_object() && replica.value("speed", Json()) == 0) {
       replica["speed"] = nullptr;  // not known yet
     }
@@ -96,7 +97,8 @@ Result<Document> read_balancer(const os::Endpoint& endpoint) {
                       {"failed", "FAILED", Align::kRight},
                       {"ejections", "EJECTED", Align::kRight},
                       {"busy_share", "BUSY", Align::kRight},
-                      {"speed", "PER SECOND", Align::kRight}};
+                      {"speed", "PER SECOND", Align::kRight},
+                      {"round_trip_us", "ROUND TRIP US", Align::kRight}};
   return document;
 }
 

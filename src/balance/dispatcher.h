@@ -81,6 +81,8 @@ class Dispatcher {
     double per_second = 0;  // learned speed on the model it has answered most; 0 = unknown
   };
 
+  static constexpr Duration kRoundTrip = microseconds(100);
+
   explicit Dispatcher(Options options);
 
   ModelIndex add_model();
@@ -96,7 +98,8 @@ class Dispatcher {
                     std::uint32_t batch_cap);
   // Requests per second to start from; learning replaces it.
   void set_speed(ReplicaIndex replica, ModelIndex model, double per_second);
-  // From handing over to the start of work, and from its end to our notice, together.
+  // From handing over to the start of work, and from its end to our notice, together; kRoundTrip,
+  // that of a replica on the same machine, until it is said.
   void set_round_trip(Duration round_trip) { round_trip_ = round_trip; }
 
   Admission arrive(Instant now, const Arrival& arrival);
@@ -237,7 +240,7 @@ class Dispatcher {
   std::uint32_t down_ = 0;        // joining or ejected
   std::uint32_t next_model_ = 0;  // where next() goes on, so no model waits for another
   double retry_tokens_;
-  Duration round_trip_ = microseconds(100);
+  Duration round_trip_ = kRoundTrip;
 };
 
 }  // namespace septet::balance

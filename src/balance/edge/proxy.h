@@ -69,6 +69,7 @@ struct UpstreamStats {
   std::uint64_t streams = 0;  // gRPC streams that stay with it; not in in_flight
   double busy_seconds = 0;    // time with at least one request outstanding
   double busy_share = 0;      // the same of the last second or so, 0..1
+  double round_trip_us = 0;   // of an answer that costs it nothing; 0 = not known yet
   double speed = 0;           // learned, requests per busy second; 0 = not known yet
 };
 

@@ -9,6 +9,8 @@
 namespace septet::balance {
 namespace {
 
+constexpr Duration kFar = milliseconds(30);
+
 TEST_F(ProxyTest, PassesRequestIdAndTraceparentOnUnchanged) {
   std::string seen;
   add_replica([&seen](const FakeRequest& request) {
@@ -36,10 +38,10 @@ TEST_F(ProxyTest, ShowsEveryReplicaInItsMetrics) {
   const std::string text = ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
 
   const std::string labels = "{replica=\"" + upstreams().front().name + "\"} ";
-  for (const char* sample :
-       {"septet_replica_up", "septet_replica_in_flight", "septet_replica_busy_share",
-        "septet_replica_busy_seconds_total", "septet_replica_speed",
-        "septet_replica_ejections_total", "septet_replica_streams"}) {
+  for (const char* sample : {"septet_replica_up", "septet_replica_in_flight",
+                             "septet_replica_busy_share", "septet_replica_busy_seconds_total",
+                             "septet_replica_speed", "septet_replica_ejections_total",
+                             "septet_replica_streams", "septet_replica_round_trip_seconds"}) {
     EXPECT_NE(text.find(sample + labels), std::string::npos) << sample << text;
   }
   EXPECT_NE(text.find("septet_replica_completed_total" + labels + "1\n"), std::string::npos);
@@ -58,6 +60,24 @@ TEST_F(ProxyTest, SaysItsOwnStateAsJson) {
   EXPECT_NE(text.find("\"completed\":1"), std::string::npos) << text;
   EXPECT_NE(text.find("{\"model\":\"m\",\"protocol\":\"http\",\"queued\":0}"), std::string::npos)
       << text;
+}
+
+TEST_F(ProxyTest, MeasuresHowFarAwayAReplicaIs) {
+  const FakeReplica replica({.listen = kAnyPort}, [](const FakeRequest& request) {
+    return FakeAnswer{http_reply("{}"), request.method == "GET" ? kFar : Duration::zero()};
+  });
+  ProxyOptions options;
+  options.listen = {kAnyPort};
+  auto proxy = Proxy::start(options, {{"far", replica.endpoint(), {}}});
+  ASSERT_TRUE(proxy.ok());
+  RawClient client((*proxy)->endpoint());
+  client.send(kInfer);
+  client.reply();  // the replica has joined
+
+  const ProxyStats stats = (*proxy)->stats();
+
+  EXPECT_GE(stats.upstreams.front().round_trip_us, to_microseconds(kFar));
+  EXPECT_LT(stats.upstreams.front().round_trip_us, 2e6);  // the longest that a question waits
 }
 
 TEST_F(ProxyTest, LogsOneRequestInSoMany) {

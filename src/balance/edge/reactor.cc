@@ -277,8 +277,25 @@ void Reactor::sweep_replicas(Instant now) {
     }
   }
   access_log_.flush();
-  for (Replica* const replica : ask ? replicas_up() : std::vector<Replica*>()) {
+  if (ask) {
+    ask_replicas();
+  }
+}
+
+// Statistics; and how far away the replicas are, all together, for the bound of the dispatcher.
+// What is nearer than it assumes does not change it: then others' wake-ups are most of what was
+// measured.
+void Reactor::ask_replicas() {
+  Duration sum{};
+  std::int64_t known = 0;
+  for (Replica* const replica : replicas_up()) {
+    sum += replica->round_trip();
+    known += replica->round_trip() > Duration::zero() ? 1 : 0;
+    replica->measure_round_trip();
     replica->ask_statistics();
+  }
+  if (known > 0) {
+    dispatcher_.set_round_trip(std::max(Dispatcher::kRoundTrip, sum / known));
   }
 }
 

@@ -115,6 +115,7 @@ class Reactor {
   void pause_accepting(Listener& listener);
   void sweep();
   void sweep_replicas(Instant now);
+  void ask_replicas();
   void arm_timer();
   void wake_for_memory();
   void refuse(Dispatched& request, Dispatcher::Refusal why);

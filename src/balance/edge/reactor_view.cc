@@ -43,6 +43,8 @@ void add_upstream(MetricsText& text, const UpstreamStats& upstream) {
       upstream.busy_seconds);
   own("septet_replica_busy_share", "gauge", "Share of the last second with a request outstanding",
       upstream.busy_share);
+  own("septet_replica_round_trip_seconds", "gauge", "Of an answer that costs the replica nothing",
+      upstream.round_trip_us * 1e-6);
   own("septet_replica_speed", "gauge", "Learned speed, requests per busy second", upstream.speed);
   own("septet_replica_slot_requests_total", "counter",
       "Requests whose body the replica read in shared memory", number(upstream.slot_requests));
@@ -70,6 +72,7 @@ UpstreamStats Reactor::stats_of(const Replica& replica) const {
   stats.ejections = view.ejections;
   stats.busy_seconds = to_seconds(view.busy);
   stats.busy_share = replica.busy_share();
+  stats.round_trip_us = to_microseconds(replica.round_trip());
   stats.speed = view.per_second;
   return stats;
 }
@@ -167,7 +170,8 @@ std::string Reactor::status_json() const {
                                     {"failed", upstream.failed},
                                     {"ejections", upstream.ejections},
                                     {"busy_share", upstream.busy_share},
-                                    {"speed", upstream.speed}});
+                                    {"speed", upstream.speed},
+                                    {"round_trip_us", upstream.round_trip_us}});
   }
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -13,6 +13,7 @@ namespace {
 
 // How many times its deadline a request that timed out may keep its slot.
 constexpr int kOutlasts = 10;
+constexpr std::string_view kHealth = "/v2/health/ready";
 
 }  // namespace
 
@@ -208,10 +209,29 @@ void Replica::check_time(Instant now) {
 }
 
 void Replica::probe() {
-  side_.ask("/v2/health/ready", [this](unsigned status, std::string_view /*body*/) {
+  side_.ask(kHealth, [this](unsigned status, std::string_view /*body*/) {
+    if (status != 0) {
+      note_round_trip();
+    }
     // 404: a server without the v2 health path; it answers, so it lives.
     probe_ended(status / 100 == 2 || status == 404);
   });
+}
+
+void Replica::measure_round_trip() {
+  if (!side_.busy()) {
+    side_.ask(kHealth, [this](unsigned status, std::string_view /*body*/) {
+      if (status != 0) {
+        note_round_trip();
+      }
+    });
+  }
+}
+
+// The shortest of late: what is longer has waited for something, here or there.
+void Replica::note_round_trip() {
+  const Duration longest = round_trip_ + round_trip_ / 8;
+  round_trip_ = round_trip_ == Duration::zero() ? side_.took() : std::min(side_.took(), longest);
 }
 
 void Replica::probe_ended(bool ready) {

@@ -46,6 +46,9 @@ class Replica final : public UpstreamConnection::Owner {
   // Asks how much of the model it takes at a time, and tells the dispatcher.
   void learn_capacity(const std::string& model, ModelIndex index);
   void ask_statistics();
+  // How long an answer takes that costs the replica nothing; zero = not known yet.
+  Duration round_trip() const { return round_trip_; }
+  void measure_round_trip();
   // A draining replica that is quiet is asked for its statistics once more; true when that is done.
   bool said_last_words();
   // Names its counters: two lives of one name are two.
@@ -68,6 +71,7 @@ class Replica final : public UpstreamConnection::Owner {
   void no_reply(Exchange& exchange, Failure failure);
   void bury(UpstreamConnection& connection);
   void probe_ended(bool ready);
+  void note_round_trip();
 
   Reactor& reactor_;
   Upstream upstream_;
@@ -81,6 +85,7 @@ class Replica final : public UpstreamConnection::Owner {
   double busy_share_ = 0;
   bool takes_slots_ = false;
   std::uint64_t slot_requests_ = 0;
+  Duration round_trip_{};
   bool last_words_ = false;  // its statistics were asked for before it goes
 };
 

@@ -40,7 +40,8 @@ void SideChannel::next() {
   exchange_.head += "\r\n";
   grants_slots_ = false;
   exchange_.tried_again = false;
-  exchange_.deadline = reactor_.now() + kTimeout;
+  asked_ = reactor_.now();
+  exchange_.deadline = asked_ + kTimeout;
   replica_.send(exchange_);
 }
 
@@ -48,6 +49,7 @@ void SideChannel::answered(unsigned status) {
   const Question question = std::move(questions_.front());
   questions_.pop_front();
   asking_ = false;
+  took_ = reactor_.now() - asked_;
   question.answer(status, body_);
   if (!asking_) {
     next();

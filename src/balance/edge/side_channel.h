@@ -28,6 +28,8 @@ class SideChannel final : public ReplySink {
   // Whether the last answer said that the replica reads bodies in slots. It is asked on Unix
   // sockets.
   bool grants_slots() const { return grants_slots_; }
+  // How long the last answer took to come.
+  Duration took() const { return took_; }
 
   void on_whole_reply(const WholeReply& reply) override;
   void on_reply_head(const inference::HttpHead& head) override;
@@ -49,6 +51,8 @@ class SideChannel final : public ReplySink {
   std::deque<Question> questions_;
   bool asking_ = false;
   bool grants_slots_ = false;
+  Instant asked_{};
+  Duration took_{};
   unsigned status_ = 0;
   std::string body_;
 };
