@@ -23,4 +23,7 @@ add_library(septet_inference_proto STATIC ${SEPTET_PROTO_SOURCES})
 target_include_directories(septet_inference_proto SYSTEM PUBLIC ${SEPTET_PROTO_OUT})
 target_link_libraries(septet_inference_proto PUBLIC protobuf::libprotobuf Threads::Threads
                                              PRIVATE septet_sanitizer)
-target_link_libraries(septet_inference_edge PUBLIC septet_inference_proto)
+# OpenSSL is the TLS of whoever listens.
+find_package(OpenSSL REQUIRED)
+target_link_libraries(septet_inference_edge PUBLIC septet_inference_proto OpenSSL::SSL
+                                                   OpenSSL::Crypto)

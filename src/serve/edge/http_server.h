@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "inference/edge/tls_stream.h"
 #include "inference/http1.h"
 #include "inference/tensor.h"
 #include "os/endpoint.h"
@@ -26,7 +27,7 @@
 
 namespace septet::serve {
 
-class TlsIdentity;
+using inference::TlsIdentity;
 
 struct HttpServerOptions {
   inference::HttpLimits head_limits{};

@@ -1,172 +1,35 @@
 #include "serve/edge/http_transport.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <climits>
-
 #include "os/sealed_memory.h"
-#include "serve/edge/model_files.h"
 
 namespace septet::serve {
 
-namespace {
-
-template <auto free_it>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    free_it(object);
-  }
-};
-
-using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-
-constexpr std::uint64_t kMostPemBytes = std::uint64_t{1} << 20;
-
-Bio reader_of(const std::string& text) {
-  return Bio(::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-Error refuse(const std::string& what) {
-  const unsigned long code = ::ERR_peek_last_error();
-  const char* reason = code == 0 ? nullptr : ::ERR_reason_error_string(code);
-  ::ERR_clear_error();
-  return make_error(ErrorKind::kUsage, what + (reason == nullptr ? "" : std::string(": ") + reason),
-                    "give PEM files: the certificate with its chain, and its private key");
-}
-
-}  // namespace
-
-struct TlsIdentity::Context {
-  std::unique_ptr<SSL_CTX, Free<SSL_CTX_free>> ssl;
-};
-
-TlsIdentity::TlsIdentity() : context_(std::make_unique<Context>()) {}
-TlsIdentity::~TlsIdentity() = default;
-
-Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::from_pem(const std::string& certificates,
-                                                                 const std::string& private_key) {
-  ::ERR_clear_error();
-  const std::shared_ptr<TlsIdentity> identity(new TlsIdentity);  // its constructor is private
-  auto& context = identity->context_->ssl;
-  context.reset(::SSL_CTX_new(::TLS_server_method()));
-  CHECK(context != nullptr);
-  ::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  ::SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
-  ::SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                        SSL_MODE_RELEASE_BUFFERS);
-  const Bio chain = reader_of(certificates);
-  const Certificate own(::PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
-  if (!own || ::SSL_CTX_use_certificate(context.get(), own.get()) != 1) {
-    return refuse("cannot read the TLS certificate");
-  }
-  while (X509* next = ::PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
-    ::SSL_CTX_add0_chain_cert(context.get(), next);
-  }
-  ::ERR_clear_error();  // the end of the chain counts as one
-  const Bio key_text = reader_of(private_key);
-  const Key key(::PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
-  if (!key || ::SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1 ||
-      ::SSL_CTX_check_private_key(context.get()) != 1) {
-    return refuse("cannot use the private key with the TLS certificate");
-  }
-  return std::shared_ptr<const TlsIdentity>(identity);
-}
-
-Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::from_files(const std::string& certificates,
-                                                                   const std::string& private_key) {
-  if (certificates.empty() && private_key.empty()) {
-    return std::shared_ptr<const TlsIdentity>();
-  }
-  if (certificates.empty() || private_key.empty()) {
-    return make_error(ErrorKind::kUsage, "TLS needs both a certificate and its private key",
-                      "name the file of each");
-  }
-  const auto certificate_text = read_whole_file(certificates, kMostPemBytes);
-  if (!certificate_text.ok()) {
-    return certificate_text.error();
-  }
-  const auto key_text = read_whole_file(private_key, kMostPemBytes);
-  if (!key_text.ok()) {
-    return key_text.error();
-  }
-  return from_pem(*certificate_text, *key_text);
-}
-
-struct HttpTransport::Tls {
-  std::unique_ptr<SSL, Free<SSL_free>> ssl;
-
-  // The answer of recv or send that a failed SSL call stands for.
-  ssize_t failure(int result) const {
-    const int error = ::SSL_get_error(ssl.get(), result);
-    ::ERR_clear_error();
-    switch (error) {
-      case SSL_ERROR_ZERO_RETURN:
-        return 0;
-      // The first flight of a handshake fits into an empty socket buffer, so waiting for input
-      // alone cannot stall; where it does, the deadline of the head ends the connection.
-      case SSL_ERROR_WANT_READ:
-      case SSL_ERROR_WANT_WRITE:
-        errno = EAGAIN;
-        return -1;
-      default:
-        errno = EPROTO;
-        return -1;
-    }
-  }
-};
-
-HttpTransport::HttpTransport(int fd, const std::shared_ptr<const TlsIdentity>& identity) : fd_(fd) {
+HttpTransport::HttpTransport(int fd, const std::shared_ptr<const inference::TlsIdentity>& identity)
+    : fd_(fd) {
   if (identity) {
-    tls_ = std::make_unique<Tls>();
-    tls_->ssl.reset(::SSL_new(identity->context_->ssl.get()));
-    CHECK(tls_->ssl != nullptr && ::SSL_set_fd(tls_->ssl.get(), fd) == 1);
-    ::SSL_set_accept_state(tls_->ssl.get());
+    tls_.emplace(fd, *identity);
   }
 }
-
-HttpTransport::~HttpTransport() = default;
 
 ssize_t HttpTransport::receive(void* to, std::size_t size) {
-  if (!tls_) {
-    return os::receive_with_descriptor(fd_, to, size, descriptor_);
-  }
-  const int most = static_cast<int>(std::min<std::size_t>(size, INT_MAX));
-  const int got = ::SSL_read(tls_->ssl.get(), to, most);
-  return got > 0 ? got : tls_->failure(got);
+  return tls_ ? tls_->receive(to, size) : os::receive_with_descriptor(fd_, to, size, descriptor_);
 }
 
-bool HttpTransport::has_received() const { return tls_ && ::SSL_pending(tls_->ssl.get()) > 0; }
-
 ssize_t HttpTransport::send(std::span<const iovec> parts) {
-  if (!tls_) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(parts.data());  // the call reads them only
-    message.msg_iovlen = parts.size();
-    return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+  if (tls_) {
+    return tls_->send(parts);
   }
-  const int most = static_cast<int>(std::min<std::size_t>(parts[0].iov_len, INT_MAX));
-  const int sent = ::SSL_write(tls_->ssl.get(), parts[0].iov_base, most);
-  if (sent > 0) {
-    return sent;
-  }
-  const ssize_t failed = tls_->failure(sent);
-  errno = failed == 0 ? EPIPE : errno;
-  return -1;
+  msghdr message{};
+  message.msg_iov = const_cast<iovec*>(parts.data());  // the call reads them only
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(fd_, &message, MSG_NOSIGNAL);
 }
 
 void HttpTransport::finish_sending() {
   if (tls_) {
-    ::SSL_shutdown(tls_->ssl.get());
-    ::ERR_clear_error();
+    tls_->finish_sending();
   }
   ::shutdown(fd_, SHUT_WR);
 }

@@ -2,10 +2,6 @@
 #include "serve/edge/http_transport.h"
 
 #include <gmock/gmock.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -15,45 +11,17 @@
 #include "os/endpoint.h"
 #include "os/event_loop.h"
 #include "serve/edge/http_server.h"
+#include "support/tls_client.h"
 
 namespace septet::serve {
 namespace {
 
+using test::make_pem;
+using test::Pem;
+using test::TlsClient;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-struct Pem {
-  std::string certificate;
-  std::string key;
-};
-
-std::string text_of(BIO* bio) {
-  char* data = nullptr;
-  const long size = BIO_get_mem_data(bio, &data);
-  std::string text(data, static_cast<std::size_t>(size));
-  ::BIO_free(bio);
-  return text;
-}
-
-// A self-signed certificate.
-Pem make_pem() {
-  EVP_PKEY* key = ::EVP_EC_gen("P-256");
-  X509* certificate = ::X509_new();
-  ::X509_set_version(certificate, 2);
-  ::ASN1_INTEGER_set(::X509_get_serialNumber(certificate), 1);
-  ::X509_gmtime_adj(::X509_getm_notBefore(certificate), 0);
-  ::X509_gmtime_adj(::X509_getm_notAfter(certificate), 3600);
-  ::X509_set_pubkey(certificate, key);
-  CHECK(::X509_sign(certificate, key, ::EVP_sha256()) > 0);
-  BIO* to_certificate = ::BIO_new(::BIO_s_mem());
-  BIO* to_key = ::BIO_new(::BIO_s_mem());
-  ::PEM_write_bio_X509(to_certificate, certificate);
-  ::PEM_write_bio_PrivateKey(to_key, key, nullptr, nullptr, 0, nullptr, nullptr);
-  ::X509_free(certificate);
-  ::EVP_PKEY_free(key);
-  return {text_of(to_certificate), text_of(to_key)};
-}
 
 // Answers each request with its body.
 class Echo : public HttpHandler {
@@ -87,66 +55,6 @@ class HttpsTest : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
   os::Endpoint endpoint_;
   std::thread thread_;
-};
-
-// A blocking TLS client.
-class TlsClient {
- public:
-  explicit TlsClient(const os::Endpoint& endpoint)
-      : fd_(os::connect_to(endpoint, 30'000).value()),
-        context_(::SSL_CTX_new(::TLS_client_method())),
-        ssl_(::SSL_new(context_)) {
-    ::SSL_set_fd(ssl_, fd_.get());
-    ::SSL_set_connect_state(ssl_);
-  }
-  ~TlsClient() {
-    ::SSL_free(ssl_);
-    ::SSL_CTX_free(context_);
-  }
-  TlsClient(const TlsClient&) = delete;
-  TlsClient& operator=(const TlsClient&) = delete;
-
-  void send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const int sent = ::SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()));
-      if (sent <= 0) {
-        wait_for(sent);
-        continue;
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
-  // Reads until so many bytes are there or the server has ended.
-  std::string receive(std::size_t size) {
-    std::string text;
-    while (text.size() < size && !ended_) {
-      char buffer[16384];
-      const int got = ::SSL_read(ssl_, buffer, sizeof buffer);
-      if (got <= 0) {
-        wait_for(got);
-        continue;
-      }
-      text.append(buffer, static_cast<std::size_t>(got));
-    }
-    return text;
-  }
-  bool ended() const { return ended_; }
-
- private:
-  void wait_for(int result) {
-    const int error = ::SSL_get_error(ssl_, result);
-    if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
-      ended_ = true;
-      return;
-    }
-    pollfd ready{fd_.get(), static_cast<short>(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT), 0};
-    CHECK(::poll(&ready, 1, 30'000) == 1);
-  }
-
-  os::UniqueFd fd_;
-  SSL_CTX* context_;
-  SSL* ssl_;
-  bool ended_ = false;
 };
 
 std::string post(const std::string& body, const std::string& fields = {}) {
