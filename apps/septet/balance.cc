@@ -7,6 +7,7 @@
 
 #include "balance/edge/proxy.h"
 #include "balance/edge/upstream_source.h"
+#include "inference/edge/tls_stream.h"
 #include "output.h"
 #include "verb.h"
 
@@ -26,6 +27,8 @@ struct BalanceOptions {
   bool no_slots = false;
   std::string access_log;
   std::uint64_t access_log_every = 100;
+  std::string certificate;
+  std::string key;
 };
 
 Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
@@ -50,6 +53,12 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   options.slots = !wished.no_slots;
   options.access_log = wished.access_log;
   options.access_log_every = wished.access_log_every;
+  auto identity = inference::TlsIdentity::from_files(
+      wished.certificate, wished.key, inference::TlsIdentity::Protocols::kHttp1AndGrpc);
+  if (!identity.ok()) {
+    return identity.error();
+  }
+  options.tls = *std::move(identity);
   return options;
 }
 
@@ -95,6 +104,7 @@ int run_balance(const BalanceOptions& wished, OutputFormat format) {
                            "give --upstream or a file with --upstreams"),
                 format);
   }
+  std::signal(SIGPIPE, SIG_IGN);  // TLS writes without MSG_NOSIGNAL; the error tells
   // Blocked before the proxy's thread starts, so that only serve() sees them.
   sigset_t signals;
   sigemptyset(&signals);
@@ -131,6 +141,11 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
       ->type_name("HOST:PORT|unix:/PATH|dns:NAME:PORT");
   verb->add_option("--upstreams", wished->upstreams_file,
                    "A file with one replica a line; changes are taken up while it runs")
+      ->type_name("FILE");
+  verb->add_option("--tls-cert", wished->certificate,
+                   "PEM file: the certificate with its chain; TLS for HTTP and gRPC over TCP")
+      ->type_name("FILE");
+  verb->add_option("--tls-key", wished->key, "PEM file: the certificate's private key")
       ->type_name("FILE");
   verb->add_option("--policy", wished->policy,
                    "pull, round-robin, random, power-of-two, least-outstanding, shortest-delay");

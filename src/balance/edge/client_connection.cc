@@ -26,9 +26,11 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-ClientConnection::ClientConnection(Reactor& reactor, os::UniqueFd fd)
+ClientConnection::ClientConnection(Reactor& reactor, os::UniqueFd fd,
+                                   const inference::TlsIdentity* tls)
     : reactor_(reactor),
       fd_(std::move(fd)),
+      tls_(tls == nullptr ? nullptr : std::make_unique<inference::TlsStream>(fd_.get(), *tls)),
       since_(reactor.now()),
       parser_({reactor.options().max_head_bytes, 100}),
       exchange_(*this) {}
@@ -103,7 +105,7 @@ std::size_t ClientConnection::receive(char* to, std::size_t room) {
   if (!readable_ || room == 0) {
     return 0;
   }
-  const ssize_t got = recv(fd_.get(), to, room, 0);
+  const ssize_t got = tls_ ? tls_->receive(to, room) : recv(fd_.get(), to, room, 0);
   if (got < 0 && errno == EAGAIN) {
     readable_ = false;
     return 0;
@@ -113,8 +115,9 @@ std::size_t ClientConnection::receive(char* to, std::size_t room) {
     return 0;
   }
   const auto bytes = static_cast<std::size_t>(got);
-  // A short read has emptied the socket and more will raise an event; the end behind it will not.
-  readable_ = bytes == room || peer_closed_;
+  // A short read has emptied the socket and more will raise an event; the end behind it will not,
+  // and of what TLS holds the socket knows nothing.
+  readable_ = bytes == room || peer_closed_ || tls_;
   return bytes;
 }
 
@@ -146,7 +149,7 @@ bool ClientConnection::speaks_http2() {
   }
   if (begin.size() == kHttp2Preface.size()) {
     reactor_.loop().unwatch(fd_.get());
-    reactor_.serve_http2(std::move(fd_), buffered());
+    reactor_.serve_http2(std::move(fd_), std::move(tls_), buffered());
     close();
   }
   return true;

@@ -19,6 +19,7 @@
 #include "balance/forwarded_head.h"
 #include "balance/known_head.h"
 #include "balance/route.h"
+#include "inference/edge/tls_stream.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
 
@@ -31,7 +32,8 @@ class ClientConnection final : public Client,
                                public ReplySink,
                                public FanOut::Owner {
  public:
-  ClientConnection(Reactor& reactor, os::UniqueFd fd);
+  // tls: null for a connection that is not encrypted.
+  ClientConnection(Reactor& reactor, os::UniqueFd fd, const inference::TlsIdentity* tls);
   ~ClientConnection() override;
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
@@ -72,6 +74,7 @@ class ClientConnection final : public Client,
   void note_reply(unsigned status);
   ClientConnectionEnds ends() const;
   void write(std::string_view head, std::string_view body);
+  ssize_t send_from(std::size_t begin, std::string_view head, std::string_view body);
   bool flush();
   void request_done();
   void close();
@@ -82,6 +85,7 @@ class ClientConnection final : public Client,
 
   Reactor& reactor_;
   os::UniqueFd fd_;
+  std::unique_ptr<inference::TlsStream> tls_;
   State state_ = State::kHead;
   bool readable_ = false;
   bool peer_closed_ = false;

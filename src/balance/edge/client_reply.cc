@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <span>
 
 #include "balance/edge/client_connection.h"
 #include "balance/edge/reactor.h"
@@ -184,18 +185,17 @@ void ClientConnection::note_reply(unsigned status) {
 void ClientConnection::write(std::string_view head, std::string_view body) {
   std::size_t written = 0;
   if (out_.empty()) {
-    std::array<iovec, 2> parts = {iovec{const_cast<char*>(head.data()), head.size()},
-                                  iovec{const_cast<char*>(body.data()), body.size()}};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = body.empty() ? 1 : 2;
-    const ssize_t sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    if (sent < 0 && errno != EAGAIN) {
-      close();
-      return;
-    }
-    written = sent < 0 ? 0 : static_cast<std::size_t>(sent);
-    if (written == head.size() + body.size()) {
+    const std::size_t size = head.size() + body.size();
+    ssize_t sent = 0;
+    do {
+      sent = send_from(written, head, body);
+      if (sent < 0 && errno != EAGAIN) {
+        close();
+        return;
+      }
+      written += sent < 0 ? 0 : static_cast<std::size_t>(sent);
+    } while (tls_ && sent > 0 && written < size);  // which sends record by record
+    if (written == size) {
       return;
     }
     want_writable(true);
@@ -204,11 +204,32 @@ void ClientConnection::write(std::string_view head, std::string_view body) {
   out_.append(head.substr(of_head)).append(body.substr(written - of_head));
 }
 
+// As sendmsg does, without the first bytes of both together.
+ssize_t ClientConnection::send_from(std::size_t begin, std::string_view head,
+                                    std::string_view body) {
+  const std::size_t of_head = std::min(begin, head.size());
+  head.remove_prefix(of_head);
+  body.remove_prefix(begin - of_head);
+  std::array<iovec, 2> parts{};
+  std::size_t count = 0;
+  for (const std::string_view text : {head, body}) {
+    if (!text.empty()) {
+      parts[count++] = {const_cast<char*>(text.data()), text.size()};
+    }
+  }
+  if (tls_) {
+    return tls_->send(std::span(parts).first(count));
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  return sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+}
+
 // Writes what was kept; false when the connection is gone or still full.
 bool ClientConnection::flush() {
   while (out_sent_ < out_.size()) {
-    const ssize_t sent =
-        send(fd_.get(), out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
+    const ssize_t sent = send_from(out_sent_, out_, {});
     if (sent < 0 && errno == EAGAIN) {
       break;
     }
@@ -254,6 +275,9 @@ void ClientConnection::request_done() {
 
 // The reply is out; reads what the client still sends, so that it is not reset before it has read.
 void ClientConnection::linger() {
+  if (tls_) {
+    tls_->finish_sending();
+  }
   shutdown(fd_.get(), SHUT_WR);
   std::array<char, 4096> waste{};
   for (int i = 0; i < 64; ++i) {
@@ -320,6 +344,7 @@ void ClientConnection::let_go() {
   state_ = State::kClosed;
   if (fd_.valid()) {  // else it speaks HTTP/2 and was handed over
     reactor_.loop().unwatch(fd_.get());
+    tls_.reset();
     fd_.reset();
   }
   fan_out_.reset();

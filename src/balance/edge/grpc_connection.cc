@@ -19,8 +19,9 @@ GrpcConnection::GrpcConnection(Reactor& reactor)
 
 GrpcConnection::~GrpcConnection() = default;
 
-Result<Ok> GrpcConnection::begin(os::UniqueFd fd, std::string_view received) {
-  SEPTET_TRY(session_.adopt(std::move(fd), Http2Session::Socket::kConnected));
+Result<Ok> GrpcConnection::begin(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
+                                 std::string_view received) {
+  SEPTET_TRY(session_.adopt(std::move(fd), Http2Session::Socket::kConnected, std::move(tls)));
   session_.received(received);
   return Ok{};
 }

@@ -22,7 +22,8 @@ class GrpcConnection final : public Client, public Http2Session::Owner {
   GrpcConnection& operator=(const GrpcConnection&) = delete;
 
   // Takes the socket and what was read from it. The connection may be closed at the return.
-  Result<Ok> begin(os::UniqueFd fd, std::string_view received);
+  Result<Ok> begin(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
+                   std::string_view received);
 
   void check_time(Instant now) override;
   void memory_freed() override;

@@ -28,8 +28,10 @@ Http2Session::~Http2Session() {
   }
 }
 
-Result<Ok> Http2Session::adopt(os::UniqueFd fd, Socket socket) {
+Result<Ok> Http2Session::adopt(os::UniqueFd fd, Socket socket,
+                               std::unique_ptr<inference::TlsStream> tls) {
   fd_ = std::move(fd);
+  tls_ = std::move(tls);
   connected_ = socket == Socket::kConnected;
   wants_writable_ = !connected_;
   events_ = EPOLLIN | EPOLLRDHUP | (wants_writable_ ? std::uint32_t{EPOLLOUT} : 0U);
@@ -39,6 +41,7 @@ Result<Ok> Http2Session::adopt(os::UniqueFd fd, Socket socket) {
 void Http2Session::close() {
   if (fd_.valid()) {
     loop_.unwatch(fd_.get());
+    tls_.reset();
     fd_.reset();
     owner_.on_connection_closed();
   }
@@ -65,6 +68,8 @@ void Http2Session::take(std::string_view bytes) {
 
 void Http2Session::received(std::string_view bytes) {
   take(bytes);
+  while (tls_ && tls_->has_received() && read_once()) {
+  }
   flush();
   owner_.on_round_end();
 }
@@ -79,16 +84,30 @@ void Http2Session::on_ready(std::uint32_t events) {
     connected_ = true;
   }
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    static thread_local std::array<char, kReadBytes> buffer;
-    const ssize_t got = recv(fd_.get(), buffer.data(), buffer.size(), 0);
-    if (got > 0) {
-      take({buffer.data(), static_cast<std::size_t>(got)});
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      close();
+    while (read_once() && tls_ && tls_->has_received()) {
     }
   }
   flush();
   owner_.on_round_end();
+}
+
+// Whether bytes came.
+bool Http2Session::read_once() {
+  static thread_local std::array<char, kReadBytes> buffer;
+  const ssize_t got = tls_ ? tls_->receive(buffer.data(), buffer.size())
+                           : recv(fd_.get(), buffer.data(), buffer.size(), 0);
+  if (got > 0) {
+    take({buffer.data(), static_cast<std::size_t>(got)});
+  } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+    close();
+  }
+  return got > 0;
+}
+
+ssize_t Http2Session::send_rest() {
+  iovec rest{out_.data() + out_sent_, out_.size() - out_sent_};
+  return tls_ ? tls_->send({&rest, 1})
+              : ::send(fd_.get(), rest.iov_base, rest.iov_len, MSG_NOSIGNAL);
 }
 
 // Takes frames from the codec into out_; false when the connection is of no more use.
@@ -113,8 +132,7 @@ void Http2Session::flush() {
     if (out_.empty()) {
       break;
     }
-    const ssize_t sent =
-        send(fd_.get(), out_.data() + out_sent_, out_.size() - out_sent_, MSG_NOSIGNAL);
+    const ssize_t sent = send_rest();
     if (sent < 0 && errno == EAGAIN) {
       wants_writable_ = true;
       reads_ = role_ == Http2Codec::Role::kClient || codec_.waiting_frames() < kMaxWaitingFrames;

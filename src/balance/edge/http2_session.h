@@ -5,10 +5,12 @@
 // in which it may have submitted something.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "balance/edge/http2_codec.h"
+#include "inference/edge/tls_stream.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
 
@@ -30,9 +32,11 @@ class Http2Session final : public os::EventLoop::Watcher {
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
 
-  // Takes the socket; kConnecting: its connect has not finished yet.
+  // Takes the socket; kConnecting: its connect has not finished yet. tls: null for a connection
+  // that is not encrypted.
   enum class Socket { kConnected, kConnecting };
-  Result<Ok> adopt(os::UniqueFd fd, Socket socket);
+  Result<Ok> adopt(os::UniqueFd fd, Socket socket,
+                   std::unique_ptr<inference::TlsStream> tls = nullptr);
   // Bytes that were read from the socket elsewhere.
   void received(std::string_view bytes);
   void flush();
@@ -50,6 +54,8 @@ class Http2Session final : public os::EventLoop::Watcher {
  private:
   void watch_events();
   void take(std::string_view bytes);
+  bool read_once();
+  ssize_t send_rest();
   bool fill();
 
   os::EventLoop& loop_;
@@ -57,6 +63,7 @@ class Http2Session final : public os::EventLoop::Watcher {
   Http2Codec::Role role_;
   Http2Codec codec_;
   os::UniqueFd fd_;
+  std::unique_ptr<inference::TlsStream> tls_;
   bool connected_ = false;
   bool wants_writable_ = false;
   bool reads_ = true;

@@ -22,6 +22,7 @@
 #include "balance/policy.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "inference/edge/tls_stream.h"
 #include "os/endpoint.h"
 
 namespace septet::balance {
@@ -39,6 +40,7 @@ struct Upstream {
 
 struct ProxyOptions {
   std::vector<os::Endpoint> listen;  // TCP (port 0 = any free one) or Unix sockets
+  std::shared_ptr<const inference::TlsIdentity> tls{};  // of TCP; null = not encrypted
   Policy policy = Policy::kPull;
   std::size_t max_connections = 16384;         // clients; more are refused by closing
   std::size_t max_queued = 4096;               // requests waiting for a replica, per model

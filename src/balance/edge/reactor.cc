@@ -67,7 +67,8 @@ Result<Ok> Reactor::listen() {
     }
     os::Endpoint real = os::local_endpoint(fd->get());
     endpoints_.push_back(endpoint.is_unix() ? endpoint : real);
-    listeners_.push_back(std::make_unique<Listener>(*this, std::move(*fd)));
+    listeners_.push_back(std::make_unique<Listener>(
+        *this, std::move(*fd), endpoint.is_unix() ? nullptr : options_.tls.get()));
     SEPTET_TRY(loop_.watch(listeners_.back()->fd.get(), EPOLLIN, *listeners_.back()));
   }
   return Ok{};
@@ -92,7 +93,7 @@ void Reactor::accept_from(Listener& listener) {
     if (clients_.size() >= options_.max_connections) {
       continue;  // closed
     }
-    auto client = std::make_unique<ClientConnection>(*this, std::move(fd));
+    auto client = std::make_unique<ClientConnection>(*this, std::move(fd), listener.tls);
     if (client->begin().ok()) {
       clients_.emplace(client.get(), std::move(client));
     }

@@ -76,7 +76,8 @@ class Reactor {
   void pump();
 
   // The socket of a client that has sent HTTP/2's preface, and what was read from it.
-  void serve_http2(os::UniqueFd fd, std::string_view received);
+  void serve_http2(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
+                   std::string_view received);
   // Writes what the session has to say, at the end of the event.
   void flush_later(Http2Session& session);
   // Now; whether there was anything.
@@ -97,10 +98,12 @@ class Reactor {
 
  private:
   struct Listener final : os::EventLoop::Watcher {
-    Listener(Reactor& owner, os::UniqueFd listening) : reactor(owner), fd(std::move(listening)) {}
+    Listener(Reactor& owner, os::UniqueFd listening, const inference::TlsIdentity* identity)
+        : reactor(owner), fd(std::move(listening)), tls(identity) {}
     void on_ready(std::uint32_t events) override;
     Reactor& reactor;
     os::UniqueFd fd;
+    const inference::TlsIdentity* tls;  // null: not encrypted
   };
 
   // A queue of the dispatcher. While only some replicas speak gRPC, its requests wait in queues of

@@ -91,11 +91,12 @@ Replica* Reactor::pin() {
   return replica ? replicas_[replica->value()].get() : nullptr;
 }
 
-void Reactor::serve_http2(os::UniqueFd fd, std::string_view received) {
+void Reactor::serve_http2(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
+                          std::string_view received) {
   auto owned = std::make_unique<GrpcConnection>(*this);
   GrpcConnection& connection = *owned;
   clients_.emplace(&connection, std::move(owned));
-  if (!connection.begin(std::move(fd), received).ok()) {
+  if (!connection.begin(std::move(fd), std::move(tls), received).ok()) {
     retire(connection);
   }
 }
