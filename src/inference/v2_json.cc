@@ -45,7 +45,11 @@ bool read_scalar(const element& value, T& to) {
   if constexpr (std::is_same_v<T, bool>) {
     return value.get(to) == simdjson::SUCCESS;
   } else if constexpr (std::is_floating_point_v<T>) {
-    double number = 0;
+    if (value.type() == element_type::DOUBLE) {
+      to = static_cast<T>(value.get_double().value_unsafe());
+      return true;
+    }
+    double number = 0;  // of a whole number, unless it is no number at all
     if (value.get(number) != simdjson::SUCCESS) {
       return false;
     }
@@ -71,20 +75,20 @@ bool read_scalar(const element& value, T& to) {
 
 enum class Walked { kWhole, kWrongElement, kWrongCount };
 
-// Reads elements, nested or not, in row-major order from `to` on and moves it behind them; end is a
-// whole number of elements away. Bodies of JSON numbers spend their time here: an element is tried
-// as a number first, and as an array only when it is none.
+// Reads elements, nested or not, in row-major order from `to` on and moves it behind them. Bodies
+// of JSON numbers spend their time here: an element is tried as a number first, and as an array
+// only when it is none; it is stored as what it is, not as bytes, which could be anything to the
+// compiler.
 template <typename T>
-Walked fill(const simdjson::dom::array& items, std::byte*& to, const std::byte* end) {
-  std::byte* at = to;
+Walked fill(const simdjson::dom::array& items, T*& to, const T* end) {
+  T* at = to;
   for (const element item : items) {
     T number{};
     if (read_scalar(item, number)) {
       if (at == end) {
         return Walked::kWrongCount;
       }
-      std::memcpy(at, &number, sizeof(T));
-      at += sizeof(T);
+      *at++ = number;
       continue;
     }
     simdjson::dom::array nested;
@@ -101,38 +105,43 @@ Walked fill(const simdjson::dom::array& items, std::byte*& to, const std::byte* 
   return Walked::kWhole;
 }
 
+// All of them, into memory of their own. It is not filled with zeros first: every element is
+// written, or the data is refused.
 template <typename T>
-Walked fill(const simdjson::dom::array& data, std::span<std::byte> bytes) {
-  std::byte* at = bytes.data();
-  const std::byte* end = bytes.data() + bytes.size();
+Walked fill(const simdjson::dom::array& data, std::uint64_t count, Blob& to) {
+  const auto numbers = std::make_shared_for_overwrite<T[]>(count);
+  T* at = numbers.get();
+  const T* end = numbers.get() + count;
   const Walked walked = fill<T>(data, at, end);
+  to = Blob{std::as_bytes(std::span(numbers.get(), count)), numbers};
   return walked == Walked::kWhole && at != end ? Walked::kWrongCount : walked;
 }
 
-Walked fill_any(Datatype datatype, const simdjson::dom::array& data, std::span<std::byte> to) {
+Walked fill_any(Datatype datatype, const simdjson::dom::array& data, std::uint64_t count,
+                Blob& to) {
   switch (datatype) {
     case Datatype::kBool:
-      return fill<bool>(data, to);
+      return fill<bool>(data, count, to);
     case Datatype::kUint8:
-      return fill<std::uint8_t>(data, to);
+      return fill<std::uint8_t>(data, count, to);
     case Datatype::kUint16:
-      return fill<std::uint16_t>(data, to);
+      return fill<std::uint16_t>(data, count, to);
     case Datatype::kUint32:
-      return fill<std::uint32_t>(data, to);
+      return fill<std::uint32_t>(data, count, to);
     case Datatype::kUint64:
-      return fill<std::uint64_t>(data, to);
+      return fill<std::uint64_t>(data, count, to);
     case Datatype::kInt8:
-      return fill<std::int8_t>(data, to);
+      return fill<std::int8_t>(data, count, to);
     case Datatype::kInt16:
-      return fill<std::int16_t>(data, to);
+      return fill<std::int16_t>(data, count, to);
     case Datatype::kInt32:
-      return fill<std::int32_t>(data, to);
+      return fill<std::int32_t>(data, count, to);
     case Datatype::kInt64:
-      return fill<std::int64_t>(data, to);
+      return fill<std::int64_t>(data, count, to);
     case Datatype::kFp32:
-      return fill<float>(data, to);
+      return fill<float>(data, count, to);
     case Datatype::kFp64:
-      return fill<double>(data, to);
+      return fill<double>(data, count, to);
     case Datatype::kInvalid:
     case Datatype::kFp16:
     case Datatype::kBf16:
@@ -206,10 +215,10 @@ Outcome<Blob> data_from_json(std::string_view tensor, Datatype datatype, const S
   if (datatype == Datatype::kBytes) {
     return strings_from_json(tensor, shape, *count, array);
   }
-  std::vector<std::byte> bytes(*count * element_size(datatype));
-  switch (fill_any(datatype, array, bytes)) {
+  Blob numbers;
+  switch (fill_any(datatype, array, *count, numbers)) {
     case Walked::kWhole:
-      return own_bytes(std::move(bytes));
+      return numbers;
     case Walked::kWrongCount:
       return wrong_count(tensor, shape);
     case Walked::kWrongElement:
