@@ -30,4 +30,10 @@ int ModelConfig::instance_count() const {
   return std::max(count, 1);
 }
 
+bool ModelConfig::asks_for_gpu() const {
+  return std::any_of(
+      instance_groups.begin(), instance_groups.end(),
+      [](const InstanceGroup& group) { return group.kind == InstanceGroup::Kind::kGpu; });
+}
+
 }  // namespace septet::inference

@@ -149,6 +149,8 @@ struct ModelConfig {
   bool is_ensemble() const { return !ensemble_steps.empty(); }
   // Instances over all groups; at least 1.
   int instance_count() const;
+  // Whether a group is of KIND_GPU.
+  bool asks_for_gpu() const;
 };
 
 // The tensors a model file itself declares: what auto-completion goes by.

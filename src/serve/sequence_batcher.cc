@@ -73,9 +73,11 @@ void SequenceBatcher::give_slots() {
   }
 }
 
-std::vector<Ticket> SequenceBatcher::take(Instant now, int instance) {
-  std::vector<Sequence*> ready;
-  for (Sequence& sequence : sequences_) {
+// The sequences whose front requests make up the instance's next batch; none when it must wait.
+std::vector<const SequenceBatcher::Sequence*> SequenceBatcher::next_batch(Instant now,
+                                                                          int instance) const {
+  std::vector<const Sequence*> ready;
+  for (const Sequence& sequence : sequences_) {
     if (sequence.instance == instance && !sequence.in_flight && !sequence.queue.empty()) {
       ready.push_back(&sequence);
     }
@@ -98,9 +100,18 @@ std::vector<Ticket> SequenceBatcher::take(Instant now, int instance) {
     }
     count = best;
   }
+  ready.resize(count);
+  return ready;
+}
+
+bool SequenceBatcher::is_due(Instant now, int instance) const {
+  return !next_batch(now, instance).empty();
+}
+
+std::vector<Ticket> SequenceBatcher::take(Instant now, int instance) {
   std::vector<Ticket> batch;
-  for (std::size_t i = 0; i < count; ++i) {
-    Sequence& sequence = *ready[i];
+  for (const Sequence* next : next_batch(now, instance)) {
+    Sequence& sequence = *by_key_.at(next->key);
     const Item item = sequence.queue.front();
     sequence.queue.pop_front();
     --size_;

@@ -44,6 +44,8 @@ class SequenceBatcher {
   // kNotStarted: the first request of a sequence must have START.
   Admission push(Instant now, const Request& request);
 
+  // Whether take() would give something.
+  bool is_due(Instant now, int instance) const;
   // The next batch for a free instance; each taken request must be reported by finish().
   std::vector<Ticket> take(Instant now, int instance);
   void finish(Instant now, const std::vector<SequenceKey>& keys);
@@ -76,6 +78,7 @@ class SequenceBatcher {
   using Sequences = std::list<Sequence>;  // in order of their start
 
   void give_slots();
+  std::vector<const Sequence*> next_batch(Instant now, int instance) const;
   void end(Sequences::iterator sequence);
 
   std::size_t max_batch_size_;

@@ -163,7 +163,11 @@ void TestServer::add_copy(const std::string& name, const std::string& type,
 
 void TestServer::start(serve::InferenceServerOptions options, serve::HttpServerOptions http,
                        serve::Restrictions restrictions) {
-  store_ = std::make_unique<serve::ModelStore>(std::vector<std::string>{folder_.path()}, backends_);
+  store_ = std::make_unique<serve::ModelStore>(
+      std::vector<std::string>{folder_.path()}, backends_,
+      serve::StoreOptions{
+          .rate_gate = gate_ ? &*gate_ : nullptr,
+          .on_warning = [this](const std::string& text) { warnings_.push_back(text); }});
   server_ = std::make_unique<serve::InferenceServer>(options, *store_);
   server_->log().error_on = false;  // failures are looked for in the answers
   frontend_ = std::make_unique<serve::HttpFrontend>(*server_, std::move(restrictions));

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -70,12 +71,16 @@ class TestServer {
                 const std::string& compute = "copy");
   // One more engine beside the fake one, which it outlives.
   void add_backend(serve::Backend& backend) { backends_.push_back(&backend); }
+  // What the instances of all models share, before start().
+  void limit_rates(std::vector<serve::RatePool> pools) { gate_.emplace(std::move(pools)); }
   TemporaryFolder& folder() { return folder_; }
 
   void start(serve::InferenceServerOptions options = {}, serve::HttpServerOptions http = {},
              serve::Restrictions restrictions = {});
   HttpClient connect() const { return HttpClient(endpoint_); }
   FakeBackend& backend() { return backend_; }
+  // What the store warned of while it loaded; once start() has returned.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   serve::InferenceServer& server() { return *server_; }
   serve::ModelStore& store() { return *store_; }
 
@@ -85,6 +90,8 @@ class TestServer {
   std::vector<serve::Backend*> backends_{&backend_};
   os::EventLoop loop_;
   os::Endpoint endpoint_;
+  std::optional<serve::RateGate> gate_;
+  std::vector<std::string> warnings_;
   std::unique_ptr<serve::ModelStore> store_;
   std::unique_ptr<serve::InferenceServer> server_;
   std::unique_ptr<serve::HttpFrontend> frontend_;

@@ -81,6 +81,18 @@ TEST_F(OnnxModels, ATrainedModelAnswersEveryBatch) {
   EXPECT_EQ(ask(client, "digits", 33).status, 400U);
 }
 
+TEST_F(OnnxModels, AGpuAskedForIsAnsweredByTheCpuAndAWarning) {
+  add("digits", model_);
+  config_ += "instance_group { kind: KIND_GPU count: 1 }\n";
+  add("on_gpu", model_);
+  server_.start();
+  HttpClient client = server_.connect();
+
+  EXPECT_EQ(ask(client, "on_gpu", 1).status, 200U);
+  ASSERT_EQ(server_.warnings().size(), 1U);
+  EXPECT_THAT(server_.warnings()[0], HasSubstr("'on_gpu' has instances of KIND_GPU"));
+}
+
 TEST_F(OnnxModels, ADamagedModelFileIsAnErrorAndLeavesTheOthersAlone) {
   add("digits", model_);
   add("empty", "");

@@ -127,28 +127,24 @@ class Service : public proto::GRPCInferenceService::CallbackService {
       return finish(context, to_grpc(request.error()));
     }
     // It owns itself; gRPC keeps message and response until it is finished.
-    InferCall* reactor = std::make_unique<InferCall>().release();
-    server_.infer(std::move(*request),
-                  [reactor, response](const Outcome<inference::InferResponse>& answered) {
-                    if (answered.ok()) {
-                      inference::to_message(*answered, *response);
-                    }
-                    reactor->Finish(to_grpc(answered));
-                  },
-                  {.cancellation = reactor->cancellation()});
+    InferCall* reactor =
+        std::make_unique<InferCall>(server_.tracer().begin(message->model_name())).release();
+    server_.infer(
+        std::move(*request),
+        [reactor, response](const Outcome<inference::InferResponse>& answered) {
+          if (answered.ok()) {
+            inference::to_message(*answered, *response);
+          }
+          reactor->finish(to_grpc(answered));
+        },
+        reactor->context());
     return reactor;
   }
 
   grpc::ServerBidiReactor<proto::ModelInferRequest, proto::ModelStreamInferResponse>*
   ModelStreamInfer(CallbackServerContext* context) override {
     if (const grpc::Status denied = check(context, Kind::kInfer); !denied.ok()) {
-      class Denied : public grpc::ServerBidiReactor<proto::ModelInferRequest,
-                                                    proto::ModelStreamInferResponse> {
-       public:
-        explicit Denied(const grpc::Status& status) { Finish(status); }
-        void OnDone() override { const std::unique_ptr<Denied> self(this); }
-      };
-      return std::make_unique<Denied>(denied).release();
+      return std::make_unique<DeniedStream>(denied).release();
     }
     return std::make_unique<InferStream>(server_).release();
   }

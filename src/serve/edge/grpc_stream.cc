@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "inference/edge/grpc_codec.h"
+#include "os/clock.h"
 
 namespace septet::serve {
 
@@ -41,12 +42,17 @@ void InferStream::start(Exchange& exchange) {
     return;
   }
   exchange.final_wanted = request->final_response_wanted;
-  const std::shared_ptr<Cancellation> cancellation = exchange.cancellation;
-  server_.infer(std::move(*request),
-                [this, &exchange](const Outcome<inference::InferResponse>& response) {
-                  answer(exchange, response);
-                },
-                {.cancellation = cancellation});
+  exchange.trace = server_.tracer().begin(request->model_name);
+  if (exchange.trace) {
+    exchange.trace->mark("GRPC_WAITREAD_END", os::now());
+  }
+  InferContext context{exchange.cancellation, exchange.trace};
+  server_.infer(
+      std::move(*request),
+      [this, &exchange](const Outcome<inference::InferResponse>& response) {
+        answer(exchange, response);
+      },
+      std::move(context));
 }
 
 void InferStream::answer(Exchange& exchange, const Outcome<inference::InferResponse>& response) {
@@ -69,6 +75,9 @@ void InferStream::OnWriteDone(bool ok) {
   std::unique_lock lock(mutex_);
   writing_ = false;
   write_failed_ = write_failed_ || !ok;
+  if (const auto& trace = exchanges_.front()->trace) {
+    trace->mark("GRPC_SEND_END", os::now());
+  }
   exchanges_.pop_front();
   if (read_paused_) {
     read_paused_ = false;
@@ -85,6 +94,9 @@ void InferStream::advance(std::unique_lock<std::mutex>& lock) {
   }
   if (!writing_ && !exchanges_.empty() && exchanges_.front()->answered) {
     writing_ = true;
+    if (const auto& trace = exchanges_.front()->trace) {
+      trace->mark("GRPC_SEND_START", os::now());
+    }
     StartWrite(&exchanges_.front()->response);
     return;
   }

@@ -32,6 +32,7 @@ class InferStream : public grpc::ServerBidiReactor<::inference::ModelInferReques
     ::inference::ModelInferRequest request{};
     ::inference::ModelStreamInferResponse response{};
     std::shared_ptr<Cancellation> cancellation = std::make_shared<Cancellation>();
+    std::shared_ptr<RequestTrace> trace{};
     bool final_wanted = false;
     bool answered = false;
   };
@@ -50,6 +51,14 @@ class InferStream : public grpc::ServerBidiReactor<::inference::ModelInferReques
   bool writing_ = false;
   bool write_failed_ = false;
   bool finished_ = false;
+};
+
+// A call that is refused before its first request.
+class DeniedStream : public grpc::ServerBidiReactor<::inference::ModelInferRequest,
+                                                    ::inference::ModelStreamInferResponse> {
+ public:
+  explicit DeniedStream(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { const std::unique_ptr<DeniedStream> self(this); }
 };
 
 }  // namespace septet::serve

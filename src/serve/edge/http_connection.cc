@@ -165,7 +165,8 @@ void HttpConnection::process(std::string_view input) {
 std::size_t HttpConnection::take_head(std::string_view input) {
   if (state_ == State::kIdle) {
     state_ = State::kHead;
-    deadline_ = server_.loop_.now() + server_.options_.head_timeout;
+    head_began_ = server_.loop_.now();
+    deadline_ = head_began_ + server_.options_.head_timeout;
   }
   HttpHead head;
   const HeadResult result = parser_.parse_request(input, head);
@@ -181,6 +182,7 @@ std::size_t HttpConnection::take_head(std::string_view input) {
   keep_alive_ = head.keep_alive;
   exchange_ = std::make_shared<HttpExchange>(
       server_, id_, std::string(input.substr(0, result.head_bytes)), head, input.data());
+  exchange_->received_from_ = head_began_;
   body_received_ = 0;
   chunks_.reset();
   const HttpServerOptions& options = server_.options_;
@@ -329,6 +331,7 @@ void HttpConnection::dispatch() {
   }
   state_ = State::kBusy;
   deadline_ = Instant::max();
+  exchange_->received_until_ = os::now();
   server_.handler_.handle(exchange_);
 }
 

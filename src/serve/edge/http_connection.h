@@ -63,6 +63,7 @@ class HttpConnection : private os::EventLoop::Watcher {
   HttpTransport transport_;
   State state_ = State::kIdle;
   Instant deadline_;
+  Instant head_began_{};
   std::uint32_t events_ = 0;
   bool keep_alive_ = true;
   bool processing_ = false;  // process() is on the stack: it goes on with what is left

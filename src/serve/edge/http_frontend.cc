@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "inference/json_writer.h"
 #include "inference/slot_message.h"
+#include "os/clock.h"
 #include "serve/edge/body_compression.h"
 #include "serve/edge/server_settings.h"
 
@@ -65,7 +66,7 @@ void respond_outcome(HttpExchange& exchange, const Outcome<Ok>& outcome) {
 }
 
 void respond_infer(HttpExchange& exchange, const Outcome<inference::InferResponse>& response,
-                   BodyEncoding encoding) {
+                   BodyEncoding encoding, const std::shared_ptr<RequestTrace>& trace) {
   if (!response.ok()) {
     respond_status(exchange, response.error());
     return;
@@ -81,6 +82,10 @@ void respond_infer(HttpExchange& exchange, const Outcome<inference::InferRespons
     answer.fields.emplace_back(kJsonLengthHeader, fmt::to_string(answer.body.size()));
   }
   compress_response(answer, encoding);
+  if (trace) {
+    trace->mark("HTTP_SEND_START", os::now());
+    answer.until_sent = RequestTrace::mark_when_gone(trace, "HTTP_SEND_END");
+  }
   exchange.respond(std::move(answer));
 }
 
@@ -235,13 +240,18 @@ void HttpFrontend::infer(const Exchange& exchange, const V2Path& path) {
   request->model_version = path.version;
   const BodyEncoding encoding =
       choose_encoding(exchange->head().find("Accept-Encoding").value_or(""));
+  const std::shared_ptr<RequestTrace> trace = server_.tracer().begin(path.model);
+  if (trace) {
+    trace->mark("HTTP_RECV_START", exchange->received_from());
+    trace->mark("HTTP_RECV_END", exchange->received_until());
+  }
   const auto cancellation = std::make_shared<Cancellation>();
   exchange->on_client_gone([cancellation] { cancellation->cancel(); });
   server_.infer(std::move(*request),
-                [exchange, encoding](const Outcome<inference::InferResponse>& response) {
-                  respond_infer(*exchange, response, encoding);
+                [exchange, encoding, trace](const Outcome<inference::InferResponse>& response) {
+                  respond_infer(*exchange, response, encoding, trace);
                 },
-                {.cancellation = cancellation});
+                {cancellation, trace});
 }
 
 Outcome<InferRequest> HttpFrontend::read_infer(const HttpExchange& exchange, const V2Path& path) {

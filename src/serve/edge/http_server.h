@@ -50,8 +50,9 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> fields{};
   std::string body{};
-  std::vector<inference::Blob> pieces{};  // sent behind body
-  bool close = false;                     // end the connection afterwards
+  std::vector<inference::Blob> pieces{};     // sent behind body
+  bool close = false;                        // end the connection afterwards
+  std::shared_ptr<const void> until_sent{};  // kept until the last byte has been handed over
 };
 
 class HttpServer;
@@ -79,6 +80,10 @@ class HttpExchange {
   // what has to stay as it was when it was checked has to be copied first.
   bool body_in_slot() const { return body_in_slot_; }
 
+  // When the first byte of the head came, and when the last of the body was there.
+  Instant received_from() const { return received_from_; }
+  Instant received_until() const { return received_until_; }
+
   // Puts the decompressed body in the place of the received one.
   void replace_body(inference::Blob body) { body_ = std::move(body); }
   // Puts a copy in the place of a body in shared memory.
@@ -104,6 +109,8 @@ class HttpExchange {
   inference::Blob body_;
   bool body_in_slot_ = false;
   std::function<void()> client_gone_;
+  Instant received_from_{};
+  Instant received_until_{};
 };
 
 class HttpHandler {

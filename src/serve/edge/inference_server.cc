@@ -31,13 +31,18 @@ Status with_prefix(const InferRequest& request, const Status& status) {
 }  // namespace
 
 InferenceServer::InferenceServer(InferenceServerOptions options, ModelStore& store)
-    : options_(std::move(options)), store_(store), cache_(options_.cache_bytes) {
+    : options_(std::move(options)),
+      store_(store),
+      tracer_(std::make_shared<Tracer>(options_.trace,
+                                       [this](const Error& error) { log_.error(error.text()); })),
+      cache_(options_.cache_bytes) {
   control_thread_ = std::thread([this] { control_.run(); });
 }
 
 InferenceServer::~InferenceServer() {
   control_.stop();
   control_thread_.join();
+  tracer_->close();
 }
 
 std::vector<std::string> InferenceServer::extensions() const {
@@ -154,6 +159,9 @@ void InferenceServer::infer(InferRequest request, InferDone done, InferContext c
       return;
     }
     job->checked = *checked;
+    if (job->context.trace && i == 0) {
+      begin_trace(*model, *job);
+    }
     if (start(*model, job) == Started::kYes) {
       return;
     }
@@ -161,6 +169,21 @@ void InferenceServer::infer(InferRequest request, InferDone done, InferContext c
   job->done(with_prefix(
       job->request,
       inference::unavailable(fmt::format("model '{}' is shutting down", job->request.model_name))));
+}
+
+void InferenceServer::begin_trace(const ModelHandle& model, InferJob& job) {
+  RequestTrace& trace = *job.context.trace;
+  trace.describe(model->config().name, model->version_number(), job.request.id);
+  trace.mark("REQUEST_START", job.arrival);
+  trace.mark("QUEUE_START", os::now());
+  job.done = [trace = job.context.trace,
+              next = std::move(job.done)](Outcome<inference::InferResponse> response) {
+    // Before the answer goes on its way: another thread may mark the next step.
+    const Instant now = os::now();
+    trace->mark("INFER_RESPONSE_COMPLETE", now);
+    trace->mark("REQUEST_END", now);
+    next(std::move(response));
+  };
 }
 
 InferenceServer::Started InferenceServer::start(const ModelHandle& model,
@@ -199,7 +222,8 @@ void InferenceServer::start_ensemble(const ModelHandle& model, std::unique_ptr<I
   const auto run = std::make_shared<EnsembleRun>(
       model->facts(), model, std::move(job->request), batch_size,
       [this, context = job->context](InferRequest request, InferDone step_done) {
-        infer(std::move(request), std::move(step_done), context);
+        const auto trace = context.trace ? context.trace->child() : nullptr;
+        infer(std::move(request), std::move(step_done), {context.cancellation, trace});
       },
       std::move(done));
   run->start();

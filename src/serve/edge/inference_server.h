@@ -18,6 +18,7 @@
 #include "serve/edge/response_cache.h"
 #include "serve/edge/server_log.h"
 #include "serve/edge/shared_memory.h"
+#include "serve/edge/tracer.h"
 
 namespace septet::serve {
 
@@ -30,6 +31,7 @@ struct InferenceServerOptions {
   Control control = Control::kNone;
   bool allow_client_shared_memory = true;
   std::size_t cache_bytes = 0;  // of the response cache; 0 = none
+  TraceStart trace{};
 };
 
 class InferenceServer {
@@ -45,6 +47,7 @@ class InferenceServer {
   const ModelStore& store() const { return store_; }
   SharedMemoryRegions& memory() { return memory_; }
   ServerLog& log() { return log_; }
+  Tracer& tracer() { return *tracer_; }
 
   // Loads these at start, in order, then counts as started. Failures are logged and leave the
   // other models alone.
@@ -75,6 +78,7 @@ class InferenceServer {
  private:
   enum class Started { kYes, kModelIsClosing };
   Started start(const ModelHandle& model, std::unique_ptr<InferJob>& job);
+  void begin_trace(const ModelHandle& model, InferJob& job);
   void start_ensemble(const ModelHandle& model, std::unique_ptr<InferJob> job);
   bool answer_from_cache(const ModelHandle& model, InferJob& job);
 
@@ -82,6 +86,7 @@ class InferenceServer {
   ModelStore& store_;
   SharedMemoryRegions memory_;
   ServerLog log_;
+  std::shared_ptr<Tracer> tracer_;
   ResponseCache cache_;
   std::atomic<bool> started_ = false;
   std::atomic<bool> model_missing_ = false;  // one asked for at start is not in the repository

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "os/clock.h"
+#include "serve/edge/tracer.h"
 
 namespace septet::serve {
 
@@ -16,9 +17,11 @@ std::uint64_t unix_ms() { return static_cast<std::uint64_t>(os::unix_time_ns() /
 }  // namespace
 
 ModelScheduler::ModelScheduler(const ModelFacts& facts,
-                               std::vector<std::unique_ptr<ModelInstance>> instances)
+                               std::vector<std::unique_ptr<ModelInstance>> instances,
+                               RateGate::Places places)
     : facts_(facts),
       instances_(std::move(instances)),
+      places_(std::move(places)),
       batcher_(facts.config.max_batch_size, facts.config.dynamic_batching) {
   if (facts.config.sequence_batching) {
     sequences_.emplace(facts.config.max_batch_size, static_cast<int>(instances_.size()),
@@ -128,12 +131,33 @@ bool ModelScheduler::has_work() const {
   return sequences_ ? !sequences_->empty() : !batcher_.empty();
 }
 
-// Waits for a batch; empty when the scheduler closes and nothing is left.
+// Whether take_tickets would give something, as far as can be told without taking.
+bool ModelScheduler::is_due(Instant now, int index) const {
+  if (sequences_) {
+    return sequences_->is_due(now, index);
+  }
+  const std::optional<Instant> due = batcher_.next_deadline();
+  return closing_ ? !batcher_.empty() : due && *due <= now;
+}
+
+// Waits for a batch; empty when the scheduler closes and nothing is left. With a batch the
+// instance's place, if it has one, is entered: what comes while it waits there joins the batch.
 ModelScheduler::Jobs ModelScheduler::next_batch(int index) {
+  RateGate::Place* place =
+      places_.empty() ? nullptr : places_[static_cast<std::size_t>(index)].get();
+  bool entered = false;
   std::unique_lock lock(mutex_);
   for (;;) {
     const Instant now = os::now();
     fail_expired(now, lock);
+    if (place != nullptr && !entered && is_due(now, index)) {
+      work_.notify_one();  // another instance may be let through before this one
+      lock.unlock();
+      place->enter();
+      entered = true;
+      lock.lock();
+      continue;
+    }
     const std::vector<Ticket> tickets = take_tickets(now, index);
     if (!tickets.empty()) {
       // Another instance may find a batch in what is left, or the end of the queue.
@@ -143,6 +167,13 @@ ModelScheduler::Jobs ModelScheduler::next_batch(int index) {
         work_.notify_one();
       }
       return take_jobs(tickets);
+    }
+    if (entered) {
+      lock.unlock();
+      place->leave_unused();
+      entered = false;
+      lock.lock();
+      continue;
     }
     if (closing_ && !has_work()) {
       work_.notify_all();
@@ -165,6 +196,9 @@ void ModelScheduler::serve_instance(int index) {
       return;
     }
     run_batch(*instances_[static_cast<std::size_t>(index)], scratch, jobs);
+    if (!places_.empty()) {
+      places_[static_cast<std::size_t>(index)]->leave();
+    }
   }
 }
 
@@ -237,6 +271,12 @@ void ModelScheduler::finish(Jobs& jobs, std::vector<Outcome<InferResponse>>& res
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       RequestTimes own = times;
       own.arrival = jobs[i]->arrival;
+      if (const auto& trace = jobs[i]->context.trace) {
+        trace->mark("COMPUTE_START", times.compute_start);
+        trace->mark("COMPUTE_INPUT_END", times.infer_start);
+        trace->mark("COMPUTE_OUTPUT_START", times.infer_end);
+        trace->mark("COMPUTE_END", times.output_end);
+      }
       if (responses[i].ok()) {
         statistics_.record_success(own);
         any_success = true;

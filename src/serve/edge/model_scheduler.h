@@ -17,6 +17,7 @@
 
 #include "serve/batch_run.h"
 #include "serve/batcher.h"
+#include "serve/edge/rate_gate.h"
 #include "serve/request_check.h"
 #include "serve/sequence_batcher.h"
 #include "serve/sequence_inputs.h"
@@ -30,10 +31,12 @@ inline std::chrono::steady_clock::time_point wait_point(Instant instant) {
 }
 
 class Cancellation;
+class RequestTrace;
 
 // What goes along with a request to wherever it is worked on; each may be absent.
 struct InferContext {
   std::shared_ptr<Cancellation> cancellation{};
+  std::shared_ptr<RequestTrace> trace{};
 };
 
 // One request on its way. done is called exactly once, in whatever thread has the answer.
@@ -47,8 +50,10 @@ struct InferJob {
 
 class ModelScheduler {
  public:
-  // facts outlives the scheduler. No instances: an ensemble, which only counts here.
-  ModelScheduler(const ModelFacts& facts, std::vector<std::unique_ptr<ModelInstance>> instances);
+  // facts outlives the scheduler. No instances: an ensemble, which only counts here. places: one
+  // per instance, or none when nothing limits them.
+  ModelScheduler(const ModelFacts& facts, std::vector<std::unique_ptr<ModelInstance>> instances,
+                 RateGate::Places places = {});
   // Drains.
   ~ModelScheduler();
   ModelScheduler(const ModelScheduler&) = delete;
@@ -80,6 +85,7 @@ class ModelScheduler {
   void serve_instance(int index);
   Jobs next_batch(int index);
   std::vector<Ticket> take_tickets(Instant now, int index);
+  bool is_due(Instant now, int index) const;
   std::optional<Instant> next_deadline(Instant now) const;
   std::optional<Status> enqueue(Ticket ticket, const InferJob& job);
   bool has_work() const;
@@ -101,6 +107,7 @@ class ModelScheduler {
 
   const ModelFacts& facts_;
   std::vector<std::unique_ptr<ModelInstance>> instances_;
+  RateGate::Places places_;  // each used by its instance's thread
 
   mutable std::mutex mutex_;  // guards all below but threads_
   std::condition_variable work_;

@@ -21,12 +21,18 @@ Error in_model(const std::string& name, const Error& error) {
                     error.hint);
 }
 
+// What runs a version: its engine, and what its instances pass before they run.
+struct Engine {
+  Backend& backend;
+  RateGate* gate;
+};
+
 // The backend's completion and the instances: what is the same for every version.
 Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
-                                  ConfigDocument document, Backend& backend) {
+                                  ConfigDocument document, const Engine& engine) {
   const std::string folder = fmt::format("{}/{}", files.folder, version);
   const ModelConfig before = document.words();
-  auto model = backend.load({files.name, files.folder, folder, &before});
+  auto model = engine.backend.load({files.name, files.folder, folder, &before});
   if (!model.ok()) {
     return model.error();
   }
@@ -35,6 +41,10 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
   auto side = read_side_files(files, config);
   if (!side.ok()) {
     return side.error();
+  }
+  auto places = RateGate::places_of(engine.gate, config);
+  if (!places.ok()) {
+    return places.error();
   }
   std::vector<std::unique_ptr<ModelInstance>> instances;
   for (int i = 0; i < config.instance_count(); ++i) {
@@ -46,14 +56,16 @@ Result<ModelHandle> start_version(const ModelFiles& files, std::int64_t version,
     instances.push_back(std::move(*instance));
   }
   return std::make_shared<ServedModel>(std::move(document), version, std::move(*side),
-                                       std::move(*model), std::move(instances));
+                                       std::move(*model), std::move(instances), std::move(*places));
 }
 
 }  // namespace
 
 ModelStore::ModelStore(std::vector<std::string> repositories, std::vector<Backend*> backends,
                        StoreOptions options)
-    : repositories_(std::move(repositories)), backends_(std::move(backends)), options_(options) {}
+    : repositories_(std::move(repositories)),
+      backends_(std::move(backends)),
+      options_(std::move(options)) {}
 
 ModelStore::~ModelStore() { drain_all(); }
 
@@ -136,7 +148,7 @@ Result<ModelHandle> ModelStore::load_version(const ModelFiles& files, std::int64
   if (!backend.ok()) {
     return backend.error();
   }
-  return start_version(files, version, std::move(*document), **backend);
+  return start_version(files, version, std::move(*document), {**backend, options_.rate_gate});
 }
 
 Result<std::map<std::int64_t, ModelHandle>> ModelStore::load_versions(
@@ -187,7 +199,19 @@ Result<Ok> ModelStore::load(const std::string& name, const LoadOverride& overrid
     return in_model(name, versions.error());
   }
   replace(name, std::move(*versions), "unloaded");
+  warn_of(name);
   return Ok{};
+}
+
+void ModelStore::warn_of(const std::string& name) const {
+  const auto model = find(name, "");
+  if (model.ok() && options_.on_warning && (*model)->config().backend == "onnxruntime" &&
+      (*model)->config().asks_for_gpu()) {
+    options_.on_warning(
+        fmt::format("model '{}' has instances of KIND_GPU; there is no CUDA provider here, so they "
+                    "run on the CPU; KIND_CPU says the same without this warning",
+                    name));
+  }
 }
 
 // The state of versions that do not serve; those that do stay READY.

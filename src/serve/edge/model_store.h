@@ -5,6 +5,7 @@
 // old one answers what it has queued and goes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "serve/edge/model_files.h"
+#include "serve/edge/rate_gate.h"
 #include "serve/edge/served_model.h"
 
 namespace septet::serve {
@@ -30,6 +32,9 @@ struct IndexEntry {
 // What holds for every model, whatever its configuration says.
 struct StoreOptions {
   std::optional<int> instances{};  // of each model
+  RateGate* rate_gate = nullptr;   // what instances pass before they run; null = nothing
+  // Told, by the control thread, what was loaded and works otherwise than its configuration says.
+  std::function<void(const std::string&)> on_warning{};
 };
 
 // What stands before a path among the parameters of a load call.
@@ -87,6 +92,7 @@ class ModelStore {
   Result<ModelHandle> load_version(const ModelFiles& files, std::int64_t version,
                                    const LoadOverride& override);
   Result<Backend*> backend_for(const inference::ModelConfig& config) const;
+  void warn_of(const std::string& name) const;
   void set_state(const ModelFiles& files, const std::string& state, const std::string& reason);
   void replace(const std::string& name, std::map<std::int64_t, ModelHandle> versions,
                const std::string& state_of_removed);

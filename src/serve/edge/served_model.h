@@ -19,7 +19,7 @@ class ServedModel {
   // document is complete.
   ServedModel(inference::ConfigDocument document, std::int64_t version, SideFiles side,
               std::unique_ptr<BackendModel> backend_model,
-              std::vector<std::unique_ptr<ModelInstance>> instances);
+              std::vector<std::unique_ptr<ModelInstance>> instances, RateGate::Places places = {});
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
 

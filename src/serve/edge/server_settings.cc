@@ -100,29 +100,6 @@ Outcome<std::string> cuda_memory_call(const V2Path& path) {
   return std::string("[]");
 }
 
-Outcome<std::string> trace_call(InferenceServer& server, const V2Path& path,
-                                std::string_view body) {
-  if (!path.model.empty()) {
-    SEPTET_TRY(server.store().find(path.model, ""));
-  }
-  const auto request = parse_object(body, "trace setting");
-  SEPTET_TRY(request);
-  for (const auto& [name, value] : request->items()) {
-    const bool off = value.is_null() || value == json::array({"OFF"}) || value == "OFF";
-    if (name == "trace_level" && !off) {
-      return inference::unsupported(
-          "tracing is not offered by this server; 'trace_level' can only be OFF");
-    }
-    if (name != "trace_level" && name != "trace_rate" && name != "trace_count" &&
-        name != "log_frequency") {
-      return invalid_argument(fmt::format("Unknown key '{}' found in trace setting", name));
-    }
-  }
-  return std::string(
-      R"({"trace_level":["OFF"],"trace_rate":"1000","trace_count":"-1","log_frequency":"0",)"
-      R"("trace_file":""})");
-}
-
 Outcome<std::string> logging_call(ServerLog& log, std::string_view body) {
   const auto request = parse_object(body, "logging");
   SEPTET_TRY(request);

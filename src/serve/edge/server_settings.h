@@ -15,7 +15,8 @@ namespace septet::serve {
 Outcome<std::string> system_memory_call(InferenceServer& server, const V2Path& path,
                                         std::string_view body);
 Outcome<std::string> cuda_memory_call(const V2Path& path);
-// An empty body reads the settings. Tracing cannot be switched on: kUnsupported says so.
+// An empty body reads the settings. kUnsupported: a level that is not offered, or any level when
+// the server was started without a trace file.
 Outcome<std::string> trace_call(InferenceServer& server, const V2Path& path, std::string_view body);
 Outcome<std::string> logging_call(ServerLog& log, std::string_view body);
 
