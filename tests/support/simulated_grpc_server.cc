@@ -145,9 +145,13 @@ std::optional<grpc::ByteBuffer> SimulatedGrpcServer::Impl::infer(const std::stri
   {
     const std::lock_guard lock(mutex_);
     last_input_ = message.raw_input_contents_size() > 0 ? message.raw_input_contents(0) : "";
-    const auto& parameters = message.inputs(0).parameters();
-    const auto region = parameters.find("shared_memory_region");
-    last_region_ = region == parameters.end() ? "" : region->second.string_param();
+    last_region_.clear();
+    for (const auto& input : message.inputs()) {
+      const auto region = input.parameters().find("shared_memory_region");
+      if (region != input.parameters().end()) {
+        last_region_ = region->second.string_param();
+      }
+    }
   }
   const bool fails = fails_ && fails_(index);
   if (!stream && fails) {
