@@ -58,7 +58,9 @@ TEST_P(GrpcLoadTest, AUnaryCallIsMadeForEachRequestAndAStreamForEachConnection) 
   (*open(server.endpoint()))->run_level({LoadMode::kConcurrency, 3}, stop_);
 
   if (GetParam() == Protocol::kGrpc) {
-    EXPECT_EQ(server.calls(), server.requests());
+    // A call that the end of the level broke off has no request.
+    EXPECT_GE(server.calls(), server.requests());
+    EXPECT_LE(server.calls(), server.requests() + 3);
   } else {
     EXPECT_EQ(server.calls(), 3U);
   }
