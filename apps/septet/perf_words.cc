@@ -107,6 +107,12 @@ void add_sequence_options(CLI::App& verb, PerfWords& words) {
   verb.add_option("--output-shared-memory-size", words.output_shared_memory_bytes,
                   "Bytes for an output without a fixed size")
       ->capture_default_str();
+  verb.add_option("--input-tensor-format", arguments.input_tensor_format,
+                  "binary or json, of the inputs (HTTP)")
+      ->capture_default_str();
+  verb.add_option("--output-tensor-format", arguments.output_tensor_format,
+                  "binary or json, asked for of the outputs (HTTP)")
+      ->capture_default_str();
   verb.add_option("--num-of-sequences", arguments.live_sequences,
                   "Sequences alive at a request rate")
       ->capture_default_str();

@@ -16,6 +16,9 @@ namespace septet::measure {
 
 enum class InputKind { kRandom, kZero };
 
+// How HTTP carries tensors: as bytes behind the JSON, or as numbers and strings in it.
+enum class TensorFormat { kBinary, kJson };
+
 // What every request carries. Built once; the same bytes are sent each time, as perf_analyzer does.
 struct InputOptions {
   InputKind kind = InputKind::kRandom;
@@ -24,7 +27,9 @@ struct InputOptions {
   std::size_t string_length = 128;                          // of each element of a BYTES input
   std::string string_data;                                  // non-empty: every BYTES element
   std::uint64_t seed = 1;
-  inference::Parameters parameters;  // of every request, for the model's backend
+  inference::Parameters parameters;                    // of every request, for the model's backend
+  TensorFormat input_format = TensorFormat::kBinary;   // gRPC sends bytes in any case
+  TensorFormat output_format = TensorFormat::kBinary;  // asked for
 };
 
 // The requests of a load: streams of steps. A sequence model plays each stream as one sequence; for

@@ -59,6 +59,25 @@ Result<Ok> read_parameter(const std::string& text, InputOptions& input) {
   return Ok{};
 }
 
+Result<TensorFormat> tensor_format(std::string_view option, const std::string& word) {
+  const std::string format = to_lower(word);
+  if (format != "binary" && format != "json") {
+    return usage(fmt::format("{} '{}' is neither binary nor json", option, word));
+  }
+  return format == "json" ? TensorFormat::kJson : TensorFormat::kBinary;
+}
+
+Result<Ok> read_formats(const PerfArguments& arguments, InputOptions& input) {
+  const auto sent = tensor_format("--input-tensor-format", arguments.input_tensor_format);
+  const auto asked = tensor_format("--output-tensor-format", arguments.output_tensor_format);
+  if (!sent.ok() || !asked.ok()) {
+    return sent.ok() ? asked.error() : sent.error();
+  }
+  input.input_format = *sent;
+  input.output_format = *asked;
+  return Ok{};
+}
+
 }  // namespace
 
 Result<Ok> read_sequences(const PerfArguments& arguments, PerfPlan& plan) {
@@ -97,6 +116,7 @@ Result<Ok> read_input(const PerfArguments& arguments, PerfPlan& plan) {
       plan.input_files.push_back(word);
     }
   }
+  SEPTET_TRY(read_formats(arguments, plan.input));
   for (const std::string& parameter : arguments.request_parameters) {
     SEPTET_TRY(read_parameter(parameter, plan.input));
   }

@@ -47,9 +47,6 @@ constexpr std::array kRefusedOptions = {
     RefusedOption{"--fixed-schedule", false, "", "replay arrival times with --request-trace FILE"},
     RefusedOption{"--serial-sequences", false, "", kSessions},
     RefusedOption{"--session-concurrency", true, "", kSessions},
-    RefusedOption{"--input-tensor-format", true, "binary", "tensors are always sent as binary"},
-    RefusedOption{"--output-tensor-format", true, "binary",
-                  "tensors are always asked for as binary"},
 };
 
 Error usage(std::string message, std::string hint = {}) {

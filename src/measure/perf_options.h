@@ -68,7 +68,9 @@ struct PerfArguments {
   std::vector<std::string> shapes;      // NAME:1,2,3
   std::uint64_t string_length = 128;
   std::string string_data;
-  std::string shared_memory = "none";  // none, system or cuda
+  std::string shared_memory = "none";           // none, system or cuda
+  std::string input_tensor_format = "binary";   // binary or json
+  std::string output_tensor_format = "binary";  // binary or json
 
   std::uint64_t live_sequences = 4;
   std::uint64_t sequence_length = 20;

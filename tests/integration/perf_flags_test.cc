@@ -123,8 +123,11 @@ std::vector<Words> every_option() {
       {{"--serial-sequences"}, "--input-data"},
       {{"--session-concurrency", "2"}, "--input-data"},
       {{"--input-tensor-format", "binary"}},
-      {{"--input-tensor-format", "json"}, "binary"},
-      {{"--output-tensor-format", "json"}, "binary"},
+      {{"--input-tensor-format", "json"}},
+      {{"--input-tensor-format", "JSON", "--shared-memory", "system"}},
+      {{"--input-tensor-format", "xml"}, "neither binary nor json"},
+      {{"--output-tensor-format", "json"}},
+      {{"--output-tensor-format", "xml"}, "neither binary nor json"},
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "inference/v2_codec.h"
 #include "measure/edge/grpc_query.h"
 #include "measure/edge/http_client.h"
 #include "measure/edge/input_files.h"
@@ -43,8 +44,30 @@ Result<RequestStreams> make_streams(const ModelDescription& model, const InputOp
   return streams;
 }
 
+// The words of the options that do not depend on the data.
+Result<Ok> finish_requests(RequestStreams& streams, const InputOptions& input, Protocol protocol) {
+  const bool as_json = protocol == Protocol::kHttp && input.input_format == TensorFormat::kJson;
+  for (std::vector<inference::InferRequest>& stream : streams) {
+    for (inference::InferRequest& request : stream) {
+      request.parameters = input.parameters;
+      for (inference::RequestedOutput& output : request.outputs) {
+        output.binary = input.output_format == TensorFormat::kBinary;
+      }
+      if (!as_json) {
+        continue;
+      }
+      if (const auto message = inference::write_request_as_json(request); !message.ok()) {
+        return make_error(ErrorKind::kUsage,
+                          "the inputs cannot be JSON: " + message.error().message,
+                          "leave --input-tensor-format json out");
+      }
+    }
+  }
+  return Ok{};
+}
+
 RequestFeed::Settings feed_settings(const Target& target, const ModelDescription& model,
-                                    const GeneratorOptions& options) {
+                                    const InputOptions& input, const GeneratorOptions& options) {
   RequestFeed::Settings settings;
   for (const ServerAccess& server : accesses_of(target)) {
     settings.endpoints.push_back(server.named());
@@ -54,6 +77,7 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
       target.protocol == Protocol::kHttp
           ? model_path(target.model, target.version) + "/infer"
           : grpc_path(target.protocol == Protocol::kGrpc ? "ModelInfer" : "ModelStreamInfer");
+  settings.json_inputs = !settings.grpc && input.input_format == TensorFormat::kJson;
   settings.compression = options.grpc_compression;
   settings.headers = target.headers;
   settings.sequences = model.is_sequence_model;
@@ -120,11 +144,7 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   if (!streams.ok()) {
     return streams.error();
   }
-  for (std::vector<inference::InferRequest>& stream : *streams) {
-    for (inference::InferRequest& request : stream) {
-      request.parameters = input.parameters;
-    }
-  }
+  SEPTET_TRY(finish_requests(*streams, input, target.protocol));
   if (options.grpc_compression != MessageCompression::kNone) {
     // Said to every call: one whose message is not compressed says so in the message's prefix.
     resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
@@ -145,8 +165,8 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     }
     setup.regions = *std::move(regions);
   }
-  setup.feed =
-      std::make_unique<RequestFeed>(feed_settings(*resolved, *model, options), *std::move(streams));
+  setup.feed = std::make_unique<RequestFeed>(feed_settings(*resolved, *model, input, options),
+                                             *std::move(streams));
   setup.description.server = *std::move(server);
   setup.description.model = *std::move(model);
   setup.description.request_bytes = setup.feed->first_body_bytes();

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "inference/v2_codec.h"
 #include "measure/edge/grpc_query.h"
 
 namespace septet::measure {
@@ -32,7 +31,7 @@ RequestFeed::Prepared RequestFeed::prepare(const inference::InferRequest& reques
     prepared.heads.assign(settings_.endpoints.size(), settings_.path);
     return prepared;
   }
-  const inference::V2Message message = inference::write_request(request);
+  const inference::V2Message message = written(request);
   prepared.json_bytes = message.json.size();
   prepared.body = message.json;
   for (const inference::Blob& tensor : message.binary) {
@@ -44,11 +43,20 @@ RequestFeed::Prepared RequestFeed::prepare(const inference::InferRequest& reques
   return prepared;
 }
 
+inference::V2Message RequestFeed::written(const inference::InferRequest& request) const {
+  return settings_.json_inputs ? inference::write_request_as_json(request).value()
+                               : inference::write_request(request);
+}
+
 std::string RequestFeed::head_for(std::size_t endpoint, std::size_t json_bytes,
                                   std::size_t bytes) const {
   HeaderFields headers = settings_.headers;
-  headers.emplace_back("Content-Type", "application/octet-stream");
-  headers.emplace_back(inference::kJsonLengthHeader, std::to_string(json_bytes));
+  if (settings_.json_inputs) {
+    headers.emplace_back("Content-Type", "application/json");
+  } else {
+    headers.emplace_back("Content-Type", "application/octet-stream");
+    headers.emplace_back(inference::kJsonLengthHeader, std::to_string(json_bytes));
+  }
   return request_head("POST", settings_.path, settings_.endpoints[endpoint], headers, bytes);
 }
 
@@ -96,7 +104,7 @@ ExchangeClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
     slot.json = infer_request_grpc(request, settings_.compression);
     return {settings_.path, slot.json, {}};
   }
-  slot.json = inference::write_request(request).json;
+  slot.json = written(request).json;
   const Prepared& prepared = requests_[first_request_[slot.stream] + step];
   const std::string_view tensors = std::string_view(prepared.body).substr(prepared.json_bytes);
   slot.head = head_for(slot.endpoint, slot.json.size(), slot.json.size() + tensors.size());

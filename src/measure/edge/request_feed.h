@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/prng.h"
+#include "inference/v2_codec.h"
 #include "measure/edge/exchange_client.h"
 #include "measure/edge/model_query.h"
 #include "measure/infer_input.h"
@@ -44,6 +45,7 @@ class RequestFeed {
     std::vector<os::Endpoint> endpoints;
     std::string path;  // of the infer call
     bool grpc = false;
+    bool json_inputs = false;  // HTTP: every request can be written as JSON, and is
     MessageCompression compression = MessageCompression::kNone;  // gRPC's
     HeaderFields headers;  // HTTP; gRPC's metadata is the client's
     bool sequences = false;
@@ -71,6 +73,7 @@ class RequestFeed {
   };
 
   Prepared prepare(const inference::InferRequest& request) const;
+  inference::V2Message written(const inference::InferRequest& request) const;
   std::string head_for(std::size_t endpoint, std::size_t json_bytes, std::size_t bytes) const;
   ExchangeClient::Pieces next_of_sequence(Slot& slot);
   void begin_sequence(Slot& slot);

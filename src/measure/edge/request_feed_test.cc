@@ -51,6 +51,34 @@ TEST(RequestFeed, HeadNamesHostLengthsAndHeaders) {
                                    std::to_string(pieces[1].size() - 4) + "\r\n"));
 }
 
+TEST(RequestFeed, JsonInputsAreTheWholeBodyAndAreAnnouncedAsJson) {
+  RequestFeed::Settings json = settings();
+  json.json_inputs = true;
+  RequestFeed feed(json, {{request(7)}});
+  RequestFeed::Slot slot;
+
+  const ExchangeClient::Pieces pieces = feed.next(slot);
+
+  EXPECT_EQ(pieces[1],
+            R"({"id":"","inputs":[{"name":"IN","datatype":"INT32","shape":[1],"data":[7]}]})");
+  EXPECT_THAT(pieces[0], HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_THAT(pieces[0], testing::Not(HasSubstr("Inference-Header-Content-Length")));
+}
+
+TEST(RequestFeed, AStepOfASequenceIsJsonToo) {
+  RequestFeed::Settings json = settings();
+  json.json_inputs = true;
+  json.sequences = true;
+  RequestFeed feed(json, {{request(7)}});
+  RequestFeed::Slot slot;
+
+  const ExchangeClient::Pieces pieces = feed.next(slot);
+
+  EXPECT_THAT(pieces[1], HasSubstr(R"("sequence_start":true)"));
+  EXPECT_THAT(pieces[1], testing::EndsWith(R"("data":[7]}]})"));
+  EXPECT_EQ(pieces[2], "");
+}
+
 TEST(RequestFeed, EntriesAreUsedInTurn) {
   RequestFeed feed(settings(), {{request(1), request(2)}, {request(3)}});
   RequestFeed::Slot slot;

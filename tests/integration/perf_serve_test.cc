@@ -1,0 +1,78 @@
+// septet perf against septet's own inference server in this process: what a simulated server cannot
+// judge, because it takes every request.
+#include <gmock/gmock.h>
+
+#include "integration/perf_fixture.h"
+#include "support/both_interfaces.h"
+
+namespace septet {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class PerfServeTest : public test_support::BothInterfaces {
+ protected:
+  std::string http() { return "unix:" + server_.folder().path() + "/http.sock"; }
+  std::string grpc() { return "unix:" + server_.folder().path() + "/grpc.sock"; }
+
+  // Runs to the end; the exit code. What it printed is in output_.
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "perf");
+    test::SeptetRun program(folder_, "perf" + std::to_string(++runs_), words);
+    const std::optional<os::ExitStatus> status = program.wait(seconds(120));
+    output_ = program.output();
+    EXPECT_TRUE(status.has_value());
+    return status ? status->code : -1;
+  }
+  // So many requests of one level; none fails.
+  void expect_measured(std::vector<std::string> words) {
+    words.insert(words.end(), {"--request-count", "20"});
+    EXPECT_EQ(run(words), 0) << output_;
+    EXPECT_THAT(output_, HasSubstr("Request count: 20\n"));
+    EXPECT_THAT(output_, Not(HasSubstr("Failed requests")));
+  }
+
+  test::TestFolder folder_;
+  int runs_ = 0;
+  std::string output_;
+};
+
+TEST_F(PerfServeTest, EveryTypeThatJsonHasIsTakenAsJson) {
+  const std::vector<std::string> types = {"BOOL",  "UINT8", "UINT16", "UINT32", "UINT64", "INT8",
+                                          "INT16", "INT32", "INT64",  "FP32",   "FP64",   "STRING"};
+  for (const std::string& type : types) {
+    server_.add_copy(type, "TYPE_" + type);
+  }
+  start();
+
+  for (const std::string& type : types) {
+    SCOPED_TRACE(type);
+    expect_measured({"-m", type, "-u", http(), "--shape", "IN:3", "--input-tensor-format", "json",
+                     "--output-tensor-format", "json"});
+  }
+}
+
+TEST_F(PerfServeTest, TypesWithoutAJsonFormAreRefusedAsInputs) {
+  server_.add_copy("half", "TYPE_FP16");
+  start();
+
+  EXPECT_EQ(run({"-m", "half", "-u", http(), "--shape", "IN:3", "--input-tensor-format", "json"}),
+            2);
+
+  EXPECT_THAT(output_, HasSubstr("the inputs cannot be JSON"));
+  EXPECT_THAT(output_, HasSubstr("FP16"));
+}
+
+TEST_F(PerfServeTest, SharedMemoryAndGrpcGoBesideTheTensorFormats) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start();
+
+  expect_measured({"-m", "copy", "-u", http(), "--shape", "IN:3", "--input-tensor-format", "json",
+                   "--output-tensor-format", "json", "--shared-memory", "system"});
+  expect_measured({"-m", "copy", "-u", grpc(), "-i", "grpc", "--shape", "IN:3",
+                   "--input-tensor-format", "json", "--output-tensor-format", "json"});
+}
+
+}  // namespace
+}  // namespace septet
