@@ -3,14 +3,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "balance/edge/reactor.h"
-#include "base/text.h"
-#include "inference/v2_codec.h"
 
 namespace septet::balance {
 
@@ -21,7 +17,6 @@ namespace {
 
 constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
 constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -33,7 +28,7 @@ ClientConnection::ClientConnection(Reactor& reactor, os::UniqueFd fd,
       tls_(tls == nullptr ? nullptr : std::make_unique<inference::TlsStream>(fd_.get(), *tls)),
       since_(reactor.now()),
       parser_({reactor.options().max_head_bytes, 100}),
-      exchange_(*this) {}
+      request_(reactor, *this) {}
 
 ClientConnection::~ClientConnection() {
   if (state_ != State::kClosed) {
@@ -170,55 +165,40 @@ bool ClientConnection::parse_head() {
     return result.state == HeadResult::State::kRefused;
   }
   since_ = reactor_.now();
-  keep_alive_ = head_.keep_alive;
+  keep_alive_ = request_.head().keep_alive;
   begin_body();
   return true;
 }
 
 // Takes a head apart that is not the one before.
 HeadResult ClientConnection::take_head() {
-  HeadResult result = parser_.parse_request(buffered(), head_);
+  HeadResult result = parser_.parse_request(buffered(), request_.head());
   in_head_ = result.state == HeadResult::State::kIncomplete;
   if (result.state == HeadResult::State::kComplete) {
-    known_.keep(buffered().substr(0, result.head_bytes), head_);
+    known_.keep(buffered().substr(0, result.head_bytes), request_.head());
     begin_ += result.head_bytes;
-    route_ = find_route(head_.method, head_.target);
-    written_ = false;
+    request_.head_read();
   }
   return result;
 }
 
 void ClientConnection::begin_body() {
-  body_bytes_ = 0;
-  exchange_.body = {};
-  exchange_.slot = nullptr;
-  // What a replica behind us may not know, it may take for something else.
-  constexpr std::array<std::string_view, 7> kMethods = {"POST",   "GET",     "HEAD", "PUT",
-                                                        "DELETE", "OPTIONS", "PATCH"};
-  if (std::find(kMethods.begin(), kMethods.end(), head_.method) == kMethods.end()) {
-    refuse(405, "this method is not served here");
+  const inference::HttpHead& head = request_.head();
+  if (const auto refusal = request_.refusal()) {
+    refuse(refusal->status, refusal->message);
     return;
   }
-  if (!head_.target.starts_with('/')) {
-    refuse(400, "the request target has to be a path");
-    return;
-  }
-  const std::size_t limit = reactor_.options().max_body_bytes;
-  if (head_.framing == BodyFraming::kLength && head_.content_length > limit) {
-    refuse(400, "request body of " + std::to_string(head_.content_length) +
-                    " bytes is larger than the limit of " + std::to_string(limit) + " bytes");
-    return;
-  }
-  if (head_.expect_continue && begin_ == end_) {
+  if (head.expect_continue && begin_ == end_) {
     write(kContinue, {});
   }
-  switch (head_.framing) {
+  switch (head.framing) {
     case BodyFraming::kNone:
     case BodyFraming::kUntilClose:
-      submit();
+      wait_for_reply();
+      request_.submit();
       break;
     case BodyFraming::kLength:
-      body_left_ = head_.content_length;
+      body_left_ = head.content_length;
       place_body();
       break;
     case BodyFraming::kChunked:
@@ -229,43 +209,25 @@ void ClientConnection::begin_body() {
   }
 }
 
-// Memory for the body; in a slot, where most of it is tensors: then they are aligned, and a replica
-// that takes slots reads them there. None (not valid) when there is none for now.
-void ClientConnection::take_memory() {
-  body_at_ = 0;
-  const std::uint64_t json_bytes =
-      parse_uint(head_.find(inference::kJsonLengthHeader).value_or("")).value_or(body_left_);
-  if (reactor_.slots_in_use() && route_.kind == RouteKind::kInfer && json_bytes <= body_left_ / 2 &&
-      !head_.find("content-encoding")) {
-    const std::size_t lead = (kTensorAlignment - json_bytes % kTensorAlignment) % kTensorAlignment;
-    body_ = reactor_.bodies().take_slot(lead + body_left_);
-    if (body_.valid()) {
-      body_at_ = lead;
-      return;
-    }
-  }
-  body_ = reactor_.bodies().take(body_left_);
-}
-
 // A body that fits behind its head stays in the buffer; others get memory of their own.
 void ClientConnection::place_body() {
   state_ = State::kBody;
   if (body_left_ <= reactor_.buffers().buffer_bytes() - begin_) {
     return;
   }
-  take_memory();
-  if (!body_.valid()) {
-    if (reactor_.bodies().fits(body_left_)) {
+  switch (request_.take_memory(body_left_)) {
+    case HttpRequest::Memory::kTaken:
+      break;
+    case HttpRequest::Memory::kLater:
       state_ = State::kMemory;
       reactor_.wait_for_memory(*this);
-    } else {
+      return;
+    case HttpRequest::Memory::kNever:
       refuse(503, "the proxy's memory limit is smaller than this request");
-    }
-    return;
+      return;
   }
   const std::string_view here = buffered();
-  std::memcpy(body_.data() + body_at_, here.data(), here.size());
-  body_bytes_ = here.size();
+  request_.append(here);
   body_left_ -= here.size();
   begin_ = end_;
 }
@@ -279,23 +241,23 @@ void ClientConnection::memory_freed() {
 }
 
 bool ClientConnection::take_body() {
-  if (body_.valid()) {
-    char* const to = body_.data() + body_at_ + body_bytes_;
-    const std::size_t bytes = body_left_ == 0 ? 0 : receive(to, body_left_);
-    body_bytes_ += bytes;
+  if (request_.has_memory()) {
+    const std::size_t bytes = body_left_ == 0 ? 0 : receive(request_.body_end(), body_left_);
+    request_.added(bytes);
     body_left_ -= bytes;
     if (body_left_ == 0) {
-      exchange_.body = {body_.data() + body_at_, body_bytes_};
-      submit();
+      wait_for_reply();
+      request_.submit();
       return true;
     }
     since_ = bytes > 0 ? reactor_.now() : since_;
     return bytes > 0;
   }
   if (buffered().size() >= body_left_) {
-    exchange_.body = buffered().substr(0, body_left_);
+    const std::string_view body = buffered().substr(0, body_left_);
     begin_ += body_left_;
-    submit();
+    wait_for_reply();
+    request_.submit(body);
     return true;
   }
   // The head's views point into the buffer, so it does not move; there is room behind.
@@ -303,26 +265,6 @@ bool ClientConnection::take_body() {
   end_ += bytes;
   since_ = bytes > 0 ? reactor_.now() : since_;
   return bytes > 0;
-}
-
-bool ClientConnection::grow_chunked_body(std::size_t bytes) {
-  if (body_bytes_ + bytes > reactor_.options().max_body_bytes) {
-    refuse(400, "request body is larger than the limit of " +
-                    std::to_string(reactor_.options().max_body_bytes) + " bytes");
-    return false;
-  }
-  if (body_bytes_ + bytes > body_.capacity()) {
-    Body larger = reactor_.bodies().take(body_bytes_ + bytes);
-    if (!larger.valid()) {
-      refuse(503, "no memory for a request body of unknown length; try again");
-      return false;
-    }
-    if (body_bytes_ > 0) {
-      std::memcpy(larger.data(), body_.data(), body_bytes_);
-    }
-    body_ = std::move(larger);
-  }
-  return true;
 }
 
 bool ClientConnection::take_chunks() {
@@ -333,16 +275,16 @@ bool ClientConnection::take_chunks() {
       return true;
     }
     if (!step.data.empty()) {
-      if (!grow_chunked_body(step.data.size())) {
+      if (const auto refusal = request_.grow(step.data.size())) {
+        refuse(refusal->status, refusal->message);
         return true;
       }
-      std::memcpy(body_.data() + body_bytes_, step.data.data(), step.data.size());
-      body_bytes_ += step.data.size();
+      request_.append(step.data);
     }
     begin_ += step.consumed;
     if (step.done) {
-      exchange_.body = {body_.data(), body_bytes_};
-      submit();
+      wait_for_reply();
+      request_.submit();
       return true;
     }
   }

@@ -1,4 +1,4 @@
-// ClientConnection: one HTTP/1.1 client; takes requests apart, writes replies back. A client whose
+// ClientConnection: one HTTP/1.1 client; takes requests apart, frames their replies. A client whose
 // first bytes are HTTP/2's preface becomes a GrpcConnection.
 //
 //   head -> body (in the buffer | in a Body | chunked) -> waiting -> reply -> head | closed
@@ -12,13 +12,8 @@
 #include <string>
 
 #include "balance/edge/client.h"
-#include "balance/edge/exchange.h"
-#include "balance/edge/fan_out.h"
-#include "balance/edge/memory.h"
-#include "balance/edge/request_wishes.h"
-#include "balance/forwarded_head.h"
+#include "balance/edge/http_request.h"
 #include "balance/known_head.h"
-#include "balance/route.h"
 #include "inference/edge/tls_stream.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
@@ -29,8 +24,7 @@ class Reactor;
 
 class ClientConnection final : public Client,
                                public os::EventLoop::Watcher,
-                               public ReplySink,
-                               public FanOut::Owner {
+                               public HttpRequest::Framing {
  public:
   // tls: null for a connection that is not encrypted.
   ClientConnection(Reactor& reactor, os::UniqueFd fd, const inference::TlsIdentity* tls);
@@ -41,17 +35,14 @@ class ClientConnection final : public Client,
   Result<Ok> begin();
   void check_time(Instant now) override;
   void memory_freed() override;
-  // A reply of the proxy itself, in place of a replica's.
-  void answer(const OwnReply& reply);
-  void answer_error(unsigned status, std::string_view message);
-
-  void on_merged(const MergedReply& reply) override;
   void on_ready(std::uint32_t events) override;
-  void on_whole_reply(const WholeReply& reply) override;
-  void on_reply_head(const inference::HttpHead& head) override;
-  Flow on_reply_data(std::string_view data, std::string_view wire) override;
-  void on_reply_end() override;
-  void on_no_reply(unsigned status, std::string_view message) override;
+
+  void write_own(const OwnReply& reply) override;
+  void write_whole(const WholeReply& reply) override;
+  void write_head(const inference::HttpHead& head) override;
+  ReplySink::Flow write_data(std::string_view data, std::string_view wire) override;
+  void write_end() override;
+  void write_cut() override { close(); }
 
  private:
   enum class State { kHead, kBody, kChunked, kMemory, kWaiting, kReply, kClosing, kClosed };
@@ -64,15 +55,12 @@ class ClientConnection final : public Client,
   inference::HeadResult take_head();
   void begin_body();
   void place_body();
-  void take_memory();
   bool take_body();
   bool take_chunks();
-  bool grow_chunked_body(std::size_t bytes);
-  void submit();
-  void write_request();
+  void wait_for_reply();
   void refuse(unsigned status, std::string_view message);
-  void note_reply(unsigned status);
   ClientConnectionEnds ends() const;
+  void write_all(std::string_view head, std::string_view body);
   void write(std::string_view head, std::string_view body);
   ssize_t send_from(std::size_t begin, std::string_view head, std::string_view body);
   bool flush();
@@ -99,20 +87,12 @@ class ClientConnection final : public Client,
   std::size_t begin_ = 0;  // of what has not been parsed
   std::size_t end_ = 0;
   inference::HttpHeadParser parser_;
-  inference::HttpHead head_;
   KnownHead known_;
   bool in_head_ = false;  // the parser has seen part of a head
-  Route route_;           // of head_
-  bool written_ = false;  // exchange_.head and wishes_ are head_'s
-  RequestWishes wishes_;
+  HttpRequest request_;
   std::optional<inference::ChunkedDecoder> chunks_;
   std::uint64_t body_left_ = 0;
-  Body body_;
-  std::size_t body_at_ = 0;  // where it begins in its memory
-  std::size_t body_bytes_ = 0;
   std::size_t chunks_at_ = 0;  // where chunks are read to, behind the head
-  Exchange exchange_;
-  std::unique_ptr<FanOut> fan_out_;
   bool streamed_chunked_ = false;
   std::string reply_head_;  // memory kept
   std::string out_;         // what the socket did not take

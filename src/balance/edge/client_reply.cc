@@ -1,4 +1,4 @@
-// The second half of ClientConnection: handing the request over, writing the reply, the end.
+// The second half of ClientConnection: writing the reply, the end.
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -21,163 +21,67 @@ constexpr std::size_t kPauseBytes = 256 * 1024;
 // After a refusal the client may go on sending for so long; closing at once would reset the
 // connection and take the refusal with it.
 constexpr Duration kLinger = seconds(2);
-constexpr std::string_view kText = "text/plain";
 
 }  // namespace
 
-void ClientConnection::submit() {
+void ClientConnection::wait_for_reply() {
   state_ = State::kWaiting;
   reply_ended_ = false;
   since_ = reactor_.now();
-  reactor_.count_request();
-  if (route_.kind == RouteKind::kLive) {
-    answer({200, kText, {}});
-    return;
-  }
-  if (route_.kind == RouteKind::kReady) {
-    answer({reactor_.dispatcher().any_up() ? 200U : 400U, kText, {}});
-    return;
-  }
-  if (route_.kind == RouteKind::kStatus) {
-    answer({200, "application/json", reactor_.status_json()});
-    return;
-  }
-  write_request();
-  if (body_.valid() && body_.in_slot()) {
-    exchange_.slot = &body_;
-    exchange_.slot_head.clear();
-    append_slot_request_head(
-        exchange_.slot_head, head_,
-        {reactor_.bodies().region()->size(), body_.offset() + body_at_, exchange_.body.size()});
-  }
-  exchange_.is_head_request = head_.method == "HEAD";
-  exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;
-  if (route_.kind == RouteKind::kInfer) {
-    if (wishes_.has_deadline()) {
-      exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes_.timeout);
-    }
-    reactor_.submit(exchange_, Reactor::Protocol::kHttp, route_.model, wishes_);
-  } else {
-    const FanOut::Question question{exchange_.head, exchange_.body, exchange_.is_head_request,
-                                    exchange_.deadline};
-    fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_, question);
-    fan_out_->start();
-  }
-}
-
-// The head for the replica, and what it says to the dispatcher. Those of the same head stay; only a
-// chunked body's length is not in its head.
-void ClientConnection::write_request() {
-  if (written_ && head_.framing != BodyFraming::kChunked) {
-    return;
-  }
-  written_ = true;
-  exchange_.head.clear();
-  const bool has_body = head_.framing != BodyFraming::kNone;
-  append_request_head(
-      exchange_.head, head_,
-      has_body ? std::optional<std::uint64_t>(exchange_.body.size()) : std::nullopt);
-  wishes_ = {};
-  for (const inference::HttpField& field : head_.fields) {
-    wishes_.read_field(field.name, field.value);
-  }
 }
 
 ClientConnectionEnds ClientConnection::ends() const {
   return keep_alive_ ? ClientConnectionEnds::kNo : ClientConnectionEnds::kYes;
 }
 
-void ClientConnection::on_merged(const MergedReply& reply) {
-  answer({reply.status, reply.content_type, reply.body});
-}
-
-void ClientConnection::answer(const OwnReply& reply) {
+void ClientConnection::write_own(const OwnReply& reply) {
   reply_head_.clear();
   append_own_reply(reply_head_, reply, ends());
-  note_reply(reply.status);
-  state_ = State::kReply;
-  reply_ended_ = true;
-  write(reply_head_, {});
-  if (state_ == State::kReply && out_.empty()) {
-    request_done();
-  }
-}
-
-void ClientConnection::answer_error(unsigned status, std::string_view message) {
-  std::string body = "{\"error\":";
-  append_json_string(body, message);
-  body += '}';
-  answer({status, "application/json", body});
+  write_all(reply_head_, {});
 }
 
 // The request cannot be read to its end, so the connection is of no more use.
 void ClientConnection::refuse(unsigned status, std::string_view message) {
   keep_alive_ = false;
-  head_.clear();  // it may have been read in part only
-  reactor_.count_request();
-  answer_error(status, message);
+  request_.head().clear();  // it may have been read in part only
+  request_.refuse(status, message);
 }
 
-void ClientConnection::on_whole_reply(const WholeReply& reply) {
-  if (reply.head.status / 100 == 2) {
-    reactor_.learn_model(Reactor::Protocol::kHttp, route_.model);
-  }
-  const bool plain = head_.minor_version >= 1 && keep_alive_;
+void ClientConnection::write_whole(const WholeReply& reply) {
+  const bool plain = request_.head().minor_version >= 1 && keep_alive_;
   if (!plain) {
     reply_head_.clear();
-    append_reply_head(reply_head_, reply.head, head_.minor_version, ends());
+    append_reply_head(reply_head_, reply.head, request_.head().minor_version, ends());
   }
-  note_reply(reply.head.status);
-  state_ = State::kReply;
-  reply_ended_ = true;
-  write(plain ? reply.plain_head : reply_head_, reply.body);
-  if (state_ == State::kReply && out_.empty()) {
-    request_done();
-  }
+  write_all(plain ? reply.plain_head : reply_head_, reply.body);
 }
 
-void ClientConnection::on_reply_head(const inference::HttpHead& head) {
-  reactor_.forbid_repeat(exchange_);
-  streamed_chunked_ = head.framing == BodyFraming::kChunked && head_.minor_version >= 1;
+void ClientConnection::write_all(std::string_view head, std::string_view body) {
+  state_ = State::kReply;
+  write(head, body);
+  write_end();
+}
+
+void ClientConnection::write_head(const inference::HttpHead& head) {
+  const unsigned minor_version = request_.head().minor_version;
+  streamed_chunked_ = head.framing == BodyFraming::kChunked && minor_version >= 1;
   const bool has_end = streamed_chunked_ || head.framing == BodyFraming::kLength;
   keep_alive_ = keep_alive_ && has_end;
   reply_head_.clear();
-  append_reply_head(reply_head_, head, head_.minor_version, ends());
-  note_reply(head.status);
+  append_reply_head(reply_head_, head, minor_version, ends());
   state_ = State::kReply;
   write(reply_head_, {});
 }
 
-ReplySink::Flow ClientConnection::on_reply_data(std::string_view data, std::string_view wire) {
+ReplySink::Flow ClientConnection::write_data(std::string_view data, std::string_view wire) {
   write(streamed_chunked_ ? wire : data, {});
-  return out_.size() - out_sent_ > kPauseBytes ? Flow::kPause : Flow::kGoOn;
+  return out_.size() - out_sent_ > kPauseBytes ? ReplySink::Flow::kPause : ReplySink::Flow::kGoOn;
 }
 
-void ClientConnection::on_reply_end() {
+void ClientConnection::write_end() {
   reply_ended_ = true;
   if (state_ == State::kReply && out_.empty()) {
     request_done();
-  }
-}
-
-void ClientConnection::on_no_reply(unsigned status, std::string_view message) {
-  if (state_ == State::kReply) {
-    close();  // the reply had begun; only the cut tells the client that it is not complete
-  } else if (state_ == State::kWaiting) {
-    answer_error(status, message);
-  }
-}
-
-void ClientConnection::note_reply(unsigned status) {
-  reactor_.count_reply(status);
-  if (reactor_.access_log().wants_next()) {
-    reactor_.access_log().add({.protocol = "http",
-                               .method = head_.method,
-                               .target = head_.target,
-                               .status = status,
-                               .took = reactor_.now() - since_,
-                               .request_id = head_.find("x-request-id").value_or(""),
-                               .traceparent = head_.find("traceparent").value_or("")});
   }
 }
 
@@ -250,20 +154,16 @@ bool ClientConnection::flush() {
       return state_ != State::kClosed;
     }
   }
-  if (exchange_.connection != nullptr && out_.size() - out_sent_ <= kPauseBytes / 2) {
-    exchange_.connection->resume();
+  if (out_.size() - out_sent_ <= kPauseBytes / 2) {
+    request_.resume();
   }
   return drained && state_ != State::kClosed;
 }
 
 void ClientConnection::request_done() {
-  fan_out_.reset();
-  body_.release();
-  exchange_.body = {};
-  exchange_.slot = nullptr;
+  request_.clear();
   chunks_.reset();
   since_ = reactor_.now();
-  reactor_.memory_released();
   if (!keep_alive_) {
     state_ = State::kClosing;
     linger();
@@ -335,7 +235,6 @@ void ClientConnection::check_time(Instant now) {
 void ClientConnection::close() {
   if (state_ != State::kClosed) {
     let_go();
-    reactor_.memory_released();
     reactor_.retire(*this);
   }
 }
@@ -347,9 +246,7 @@ void ClientConnection::let_go() {
     tls_.reset();
     fd_.reset();
   }
-  fan_out_.reset();
-  reactor_.abandon(exchange_);
-  body_.release();
+  request_.abandon();
   if (buffer_) {
     reactor_.buffers().give_back(std::move(buffer_));
   }
