@@ -174,15 +174,13 @@ void append_own_reply(std::string& out, const OwnReply& reply, ClientConnectionE
   append_length(out, reply.body.size());
   append_connection(out, ends);
   out += "\r\n";
-  out += reply.body;
+  out += reply.to_head ? std::string_view{} : reply.body;
 }
 
-void append_error_reply(std::string& out, unsigned status, std::string_view message,
-                        ClientConnectionEnds ends) {
+std::string error_body(std::string_view text) {
   std::string body = "{\"error\":";
-  append_json_string(body, message);
-  body += '}';
-  append_own_reply(out, {status, "application/json", body}, ends);
+  append_json_string(body, text);
+  return body + "}";
 }
 
 }  // namespace septet::balance

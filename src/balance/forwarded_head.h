@@ -30,19 +30,18 @@ enum class ClientConnectionEnds { kNo, kYes };
 void append_reply_head(std::string& out, const inference::HttpHead& head, unsigned minor_version,
                        ClientConnectionEnds ends);
 
-// A whole reply with the protocol's error body {"error":"text"}; 503 carries Retry-After.
-void append_error_reply(std::string& out, unsigned status, std::string_view message,
-                        ClientConnectionEnds ends);
-
-// A whole reply of the proxy itself.
+// A whole reply of the proxy itself; 503 carries Retry-After.
 struct OwnReply {
   unsigned status = 200;
   std::string_view content_type = "application/json";
-  std::string_view body;
+  std::string_view body{};
+  bool to_head = false;  // it answers HEAD: of its body only the length is said
 };
 void append_own_reply(std::string& out, const OwnReply& reply, ClientConnectionEnds ends);
 
 // The text as a JSON string, quotes included.
 void append_json_string(std::string& out, std::string_view text);
+// The protocol's error body {"error":"text"}.
+std::string error_body(std::string_view text);
 
 }  // namespace septet::balance

@@ -78,10 +78,9 @@ MergedReply FanOut::statistics(const std::vector<ReplicaReply>& replies) {
   if (merged.status != 200) {
     return merged;
   }
-  std::string body = "{\"error\":";
-  append_json_string(body,
-                     "Request for unknown model: '" + std::string(route_.model) + "' is not found");
-  return {400, "application/json", body + "}"};
+  return {
+      400, "application/json",
+      error_body("Request for unknown model: '" + std::string(route_.model) + "' is not found")};
 }
 
 void FanOut::Branch::on_whole_reply(const WholeReply& whole) {

@@ -101,13 +101,13 @@ void HttpRequest::append(std::string_view bytes) {
 bool HttpRequest::answer_here() {
   switch (route_.kind) {
     case RouteKind::kLive:
-      answer({200, kText, {}});
+      answer({.status = 200, .content_type = kText});
       return true;
     case RouteKind::kReady:
-      answer({reactor_.dispatcher().any_up() ? 200U : 400U, kText, {}});
+      answer({.status = reactor_.dispatcher().any_up() ? 200U : 400U, .content_type = kText});
       return true;
     case RouteKind::kStatus:
-      answer({200, "application/json", reactor_.status_json()});
+      answer({.body = reactor_.status_json()});
       return true;
     case RouteKind::kInfer:
     case RouteKind::kAnyReplica:
@@ -170,19 +170,17 @@ void HttpRequest::write_request() {
 }
 
 void HttpRequest::on_merged(const MergedReply& reply) {
-  answer({reply.status, reply.content_type, reply.body});
+  answer({.status = reply.status, .content_type = reply.content_type, .body = reply.body});
 }
 
-void HttpRequest::answer(const OwnReply& reply) {
+void HttpRequest::answer(OwnReply reply) {
+  reply.to_head = head_.method == "HEAD";
   note_reply(reply.status);
   framing_.write_own(reply);
 }
 
 void HttpRequest::answer_error(unsigned status, std::string_view message) {
-  std::string body = "{\"error\":";
-  append_json_string(body, message);
-  body += '}';
-  answer({status, "application/json", body});
+  answer({.status = status, .body = error_body(message)});
 }
 
 void HttpRequest::refuse(unsigned status, std::string_view message) {

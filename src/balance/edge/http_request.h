@@ -95,7 +95,7 @@ class HttpRequest final : public ReplySink, public FanOut::Owner {
   bool wants_slot(std::uint64_t json_bytes, std::uint64_t bytes) const;
   bool answer_here();
   void write_request();
-  void answer(const OwnReply& reply);
+  void answer(OwnReply reply);
   void answer_error(unsigned status, std::string_view message);
   void note_reply(unsigned status);
 

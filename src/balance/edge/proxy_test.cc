@@ -105,6 +105,18 @@ TEST_F(ProxyTest, ADeadlineThatCannotBeMadeIsRefusedAtOnce) {
   EXPECT_EQ(replicas_[0]->requests(), 2U);
 }
 
+TEST_F(ProxyTest, TheProxysOwnAnswerToHeadHasNoBody) {
+  start();
+  RawClient client(proxy_->endpoint());
+
+  client.send("HEAD /v2/models/m HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+
+  const std::string reply = client.rest();
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 503")) << reply;
+  EXPECT_NE(reply.find("Content-Length: "), std::string::npos);
+  EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
+}
+
 TEST_F(ProxyTest, AReplicaWithSeveralInstancesGetsWhatItsConfigAllows) {
   FakeReplica::Options concurrent;
   concurrent.one_at_a_time = false;
