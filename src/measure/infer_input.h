@@ -3,6 +3,7 @@
 // Pure: the randomness is seeded, so the same options give the same bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,6 +36,14 @@ struct InputOptions {
 // The requests of a load: streams of steps. A sequence model plays each stream as one sequence; for
 // other models all steps of all streams are sent in turn.
 using RequestStreams = std::vector<std::vector<inference::InferRequest>>;
+
+// What an answer must hold, byte for byte, by the output's name; empty = it is not looked at.
+using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;
+
+struct InputData {
+  RequestStreams requests;
+  std::vector<std::vector<ExpectedOutputs>> expected{};  // of each request; empty = of none
+};
 
 // The shape to send for an input: the model's own, its variable dimensions from the options (or
 // from `given`, which stands in the data); without the batch dimension.

@@ -7,7 +7,7 @@ namespace septet::measure {
 namespace {
 
 constexpr std::array<const char*, kFailureKinds> kNames = {
-    "connect", "reset", "timeout", "protocol", "refused", "rejected", "server"};
+    "connect", "reset", "timeout", "protocol", "refused", "rejected", "server", "wrong"};
 
 std::uint64_t minus(std::uint64_t later, std::uint64_t earlier) {
   return later > earlier ? later - earlier : 0;

@@ -28,9 +28,10 @@ enum class FailureKind {
   kRefused,   // 503 or 429: the server said it has no room
   kRejected,  // any other 4xx: the server thinks that the request is wrong
   kServer,    // any other 5xx
+  kWrong,     // a good answer whose outputs are not the expected ones
 };
-constexpr std::size_t kFailureKinds = 7;
-// "connect", "reset", "timeout", "protocol", "refused", "rejected", "server".
+constexpr std::size_t kFailureKinds = 8;
+// "connect", "reset", "timeout", "protocol", "refused", "rejected", "server", "wrong".
 const char* to_string(FailureKind kind);
 
 // Failed requests by kind. A failed request is in no latency and in no throughput.

@@ -2,6 +2,8 @@
 // judge, because it takes every request.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "integration/perf_fixture.h"
 #include "support/both_interfaces.h"
 
@@ -72,6 +74,33 @@ TEST_F(PerfServeTest, SharedMemoryAndGrpcGoBesideTheTensorFormats) {
                    "--output-tensor-format", "json", "--shared-memory", "system"});
   expect_measured({"-m", "copy", "-u", grpc(), "-i", "grpc", "--shape", "IN:3",
                    "--input-tensor-format", "json", "--output-tensor-format", "json"});
+}
+
+TEST_F(PerfServeTest, AnswersThatValidationDataDoesNotExpectAreCountedAsWrong) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start();
+  const std::string right = folder_ / "right.json";
+  const std::string wrong = folder_ / "wrong.json";
+  const std::string data = R"({"data": [{"IN": [1, 2, 3]}], "validation_data": )";
+  std::ofstream(right) << data << R"([{"OUT": [1, 2, 3]}]})";
+  std::ofstream(wrong) << data << R"([{"OUT": [1, 2, 4]}]})";
+  const std::vector<std::vector<std::string>> ways = {
+      {"-u", http()},
+      {"-u", http(), "--output-tensor-format", "json"},
+      {"-u", grpc(), "-i", "grpc"},
+      {"-u", grpc(), "-i", "grpc", "--streaming"}};
+
+  for (std::vector<std::string> words : ways) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    words.insert(words.end(), {"-m", "copy", "--shape", "IN:3", "--input-data"});
+    words.push_back(right);
+    expect_measured(words);
+    words.back() = wrong;
+    words.insert(words.end(), {"-p", "100", "-r", "1"});
+    EXPECT_EQ(run(words), 1);
+    EXPECT_THAT(output_, HasSubstr(" wrong)"));
+    EXPECT_THAT(output_, HasSubstr("output 'OUT' differs from byte 8 on"));
+  }
 }
 
 }  // namespace

@@ -9,28 +9,11 @@
 
 #include "inference/v2_codec.h"
 #include "measure/edge/http_client.h"
+#include "measure/edge/padded_body.h"
 #include "os/event_loop.h"
 
 namespace septet::measure {
 namespace {
-
-// A body with the bytes behind it that the JSON parser may look at.
-class PaddedBody {
- public:
-  PaddedBody(std::string_view body, std::optional<std::uint64_t> json_bytes)
-      : bytes_(std::make_shared<std::vector<std::byte>>(body.size() + inference::kBodyPadding)),
-        size_(body.size()),
-        json_bytes_(std::min<std::uint64_t>(json_bytes.value_or(size_), size_)) {
-    std::memcpy(bytes_->data(), body.data(), size_);
-  }
-
-  inference::V2Body view() const { return {std::span(*bytes_).first(size_), json_bytes_, bytes_}; }
-
- private:
-  std::shared_ptr<std::vector<std::byte>> bytes_;
-  std::size_t size_;
-  std::size_t json_bytes_;
-};
 
 // One connection with the request that it carries.
 struct Lane {

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <array>
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -29,7 +30,10 @@ struct StepTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 };
-using Step = std::map<std::string, StepTensor>;
+struct Step {
+  std::map<std::string, StepTensor> inputs;
+  ExpectedOutputs outputs;
+};
 using Stream = std::vector<Step>;
 
 Error usage(const std::string& where, const std::string& what, std::string hint = {}) {
@@ -74,6 +78,11 @@ Result<Ok> check_size(const std::string& where, const TensorDescription& input,
   return Ok{};
 }
 
+// The bytes of {"b64": text}; nothing when the text is not base64.
+std::optional<std::vector<std::byte>> bytes_of_base64(const json& text) {
+  return text.is_string() ? decode_base64(text.get<std::string>()) : std::nullopt;
+}
+
 Result<StepTensor> read_tensor(const std::string& where, const ModelDescription& model,
                                const TensorDescription& input, const json& value,
                                const InputOptions& options) {
@@ -96,11 +105,8 @@ Result<StepTensor> read_tensor(const std::string& where, const ModelDescription&
                  R"(give {"content": [...], "shape": [...]} or --shape)");
   }
   StepTensor tensor{*shape, {}};
-  const json* encoded = values;
   if (values->is_object() && values->contains("b64")) {
-    encoded = &(*values)["b64"];
-    const auto bytes =
-        encoded->is_string() ? decode_base64(encoded->get<std::string>()) : std::nullopt;
+    const auto bytes = bytes_of_base64((*values)["b64"]);
     if (!bytes) {
       return usage(where, fmt::format("input '{}' is not base64", input.name));
     }
@@ -134,10 +140,10 @@ Result<Step> read_step(const std::string& where, const ModelDescription& model, 
     if (!tensor.ok()) {
       return tensor.error();
     }
-    step.emplace(input.name, *std::move(tensor));
+    step.inputs.emplace(input.name, *std::move(tensor));
   }
   for (const auto& [name, value] : entry.items()) {
-    if (!step.contains(name)) {
+    if (!step.inputs.contains(name)) {
       return usage(where, fmt::format("model '{}' has no input '{}'", model.name, name));
     }
   }
@@ -158,6 +164,97 @@ Result<Stream> read_stream(const std::string& where, const ModelDescription& mod
   return stream;
 }
 
+std::int64_t leaves(const json& values) {
+  if (!values.is_array()) {
+    return 1;
+  }
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0},
+                         [](std::int64_t sum, const json& inner) { return sum + leaves(inner); });
+}
+
+Result<ExpectedOutputs> read_expected(const std::string& where, const ModelDescription& model,
+                                      const json& entry) {
+  if (!entry.is_object()) {
+    return usage(where, "not an object of outputs");
+  }
+  ExpectedOutputs expected;
+  for (const auto& [name, value] : entry.items()) {
+    const auto output =
+        std::find_if(model.outputs.begin(), model.outputs.end(),
+                     [&](const TensorDescription& one) { return one.name == name; });
+    if (output == model.outputs.end()) {
+      return usage(where, fmt::format("model '{}' has no output '{}'", model.name, name));
+    }
+    if (value.is_object() && value.contains("b64")) {
+      const auto bytes = bytes_of_base64(value["b64"]);
+      if (!bytes) {
+        return usage(where, fmt::format("output '{}' is not base64", name));
+      }
+      expected[name] = *bytes;
+      continue;
+    }
+    const json& values = value.is_object() && value.contains("content") ? value["content"] : value;
+    // Only the elements are compared, so any shape that holds them will do.
+    Result<std::vector<std::byte>> bytes =
+        bytes_of_values(where, *output, Shape{leaves(values)}, values);
+    if (!bytes.ok()) {
+      return bytes.error();
+    }
+    expected[name] = *std::move(bytes);
+  }
+  return expected;
+}
+
+// Adds the file's validation_data, which has the form of its data.
+Result<Ok> add_expected(const std::string& path, const ModelDescription& model, const json& entries,
+                        bool streams_inside, std::vector<Stream>& streams) {
+  const json all = streams_inside ? entries : json::array({entries});
+  const auto unlike = [&] { return usage(path, "'validation_data' has not the form of 'data'"); };
+  if (!all.is_array() || all.size() != streams.size()) {
+    return unlike();
+  }
+  for (std::size_t s = 0; s < streams.size(); ++s) {
+    if (!all[s].is_array() || all[s].size() != streams[s].size()) {
+      return unlike();
+    }
+    for (std::size_t i = 0; i < streams[s].size(); ++i) {
+      Result<ExpectedOutputs> expected =
+          read_expected(fmt::format("{}, validation entry {}", path, i + 1), model, all[s][i]);
+      if (!expected.ok()) {
+        return expected.error();
+      }
+      streams[s][i].outputs = *std::move(expected);
+    }
+  }
+  return Ok{};
+}
+
+Result<std::vector<Stream>> read_json_streams(const std::string& path,
+                                              const ModelDescription& model, const json& data,
+                                              const InputOptions& options) {
+  std::vector<Stream> streams;
+  if (!data.front().is_array()) {
+    Result<Stream> stream = read_stream(path, model, data, options);
+    if (!stream.ok()) {
+      return stream.error();
+    }
+    streams.push_back(*std::move(stream));
+    return streams;
+  }
+  for (const json& entries : data) {
+    const std::string where = fmt::format("{}, stream {}", path, streams.size() + 1);
+    if (!entries.is_array() || entries.empty()) {
+      return usage(where, "not a non-empty array of entries");
+    }
+    Result<Stream> stream = read_stream(where, model, entries, options);
+    if (!stream.ok()) {
+      return stream.error();
+    }
+    streams.push_back(*std::move(stream));
+  }
+  return streams;
+}
+
 Result<std::vector<Stream>> read_json_file(const std::string& path, const ModelDescription& model,
                                            const InputOptions& options) {
   const Result<std::string> text = os::read_whole_file(path, kMostFileBytes);
@@ -169,25 +266,10 @@ Result<std::vector<Stream>> read_json_file(const std::string& path, const ModelD
   if (document.is_discarded() || data == document.end() || !data->is_array() || data->empty()) {
     return usage(path, "not a JSON object with a non-empty array 'data'");
   }
-  std::vector<Stream> streams;
-  if (!data->front().is_array()) {
-    Result<Stream> stream = read_stream(path, model, *data, options);
-    if (!stream.ok()) {
-      return stream.error();
-    }
-    streams.push_back(*std::move(stream));
-    return streams;
-  }
-  for (const json& entries : *data) {
-    const std::string where = fmt::format("{}, stream {}", path, streams.size() + 1);
-    if (!entries.is_array() || entries.empty()) {
-      return usage(where, "not a non-empty array of entries");
-    }
-    Result<Stream> stream = read_stream(where, model, entries, options);
-    if (!stream.ok()) {
-      return stream.error();
-    }
-    streams.push_back(*std::move(stream));
+  Result<std::vector<Stream>> streams = read_json_streams(path, model, *data, options);
+  if (const auto expected = document.find("validation_data");
+      streams.ok() && expected != document.end()) {
+    SEPTET_TRY(add_expected(path, model, *expected, data->front().is_array(), *streams));
   }
   return streams;
 }
@@ -218,7 +300,7 @@ Result<std::vector<Stream>> read_folder(const std::string& path, const ModelDesc
       tensor.bytes.assign(bytes.begin(), bytes.end());
     }
     SEPTET_TRY(check_size(file, input, tensor));
-    step.emplace(input.name, std::move(tensor));
+    step.inputs.emplace(input.name, std::move(tensor));
   }
   return std::vector<Stream>{Stream{std::move(step)}};
 }
@@ -227,7 +309,7 @@ Result<std::vector<Stream>> read_folder(const std::string& path, const ModelDesc
 Result<inference::InferRequest> batch_request(const ModelDescription& model, const Stream& stream,
                                               std::size_t first, int batch_size) {
   inference::InferRequest request = empty_request(model);
-  for (const auto& [name, tensor] : stream[first]) {
+  for (const auto& [name, tensor] : stream[first].inputs) {
     inference::InputTensor input;
     input.name = name;
     for (const TensorDescription& description : model.inputs) {
@@ -236,8 +318,9 @@ Result<inference::InferRequest> batch_request(const ModelDescription& model, con
     input.shape = tensor.shape;
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < static_cast<std::size_t>(batch_size); ++i) {
-      const auto part = stream[(first + i) % stream.size()].find(name);
-      if (part == stream[(first + i) % stream.size()].end() || part->second.shape != tensor.shape) {
+      const Step& step = stream[(first + i) % stream.size()];
+      const auto part = step.inputs.find(name);
+      if (part == step.inputs.end() || part->second.shape != tensor.shape) {
         return make_error(ErrorKind::kUsage,
                           fmt::format("the entries of a batch differ in input '{}'", name),
                           "use -b 1 or entries of equal shapes");
@@ -253,6 +336,19 @@ Result<inference::InferRequest> batch_request(const ModelDescription& model, con
   return request;
 }
 
+// What the answer to that request must hold: the outputs that every step of the batch names.
+ExpectedOutputs batch_expected(const Stream& stream, std::size_t first, int batch_size) {
+  ExpectedOutputs expected = stream[first].outputs;
+  for (std::size_t i = 1; i < static_cast<std::size_t>(batch_size); ++i) {
+    const ExpectedOutputs& next = stream[(first + i) % stream.size()].outputs;
+    std::erase_if(expected, [&](const auto& output) { return !next.contains(output.first); });
+    for (auto& [name, bytes] : expected) {
+      bytes.insert(bytes.end(), next.at(name).begin(), next.at(name).end());
+    }
+  }
+  return expected;
+}
+
 bool is_folder(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
@@ -260,11 +356,10 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
-Result<RequestStreams> read_input_files(const std::vector<std::string>& paths,
-                                        const ModelDescription& model,
-                                        const InputOptions& options) {
+Result<InputData> read_input_files(const std::vector<std::string>& paths,
+                                   const ModelDescription& model, const InputOptions& options) {
   SEPTET_TRY(check_batch(model, options.batch_size));
-  RequestStreams result;
+  InputData result;
   for (const std::string& path : paths) {
     const Result<std::vector<Stream>> streams =
         is_folder(path) ? read_folder(path, model, options) : read_json_file(path, model, options);
@@ -273,6 +368,7 @@ Result<RequestStreams> read_input_files(const std::vector<std::string>& paths,
     }
     for (const Stream& stream : *streams) {
       std::vector<inference::InferRequest> requests;
+      std::vector<ExpectedOutputs> expected;
       const auto step = static_cast<std::size_t>(options.batch_size);
       for (std::size_t first = 0; first < stream.size(); first += step) {
         Result<inference::InferRequest> request =
@@ -281,8 +377,10 @@ Result<RequestStreams> read_input_files(const std::vector<std::string>& paths,
           return request.error();
         }
         requests.push_back(*std::move(request));
+        expected.push_back(batch_expected(stream, first, options.batch_size));
       }
-      result.push_back(std::move(requests));
+      result.requests.push_back(std::move(requests));
+      result.expected.push_back(std::move(expected));
     }
   }
   return result;

@@ -24,6 +24,8 @@ class InputFilesTest : public testing::Test {
     model_.inputs[0].name = "IN";
     model_.inputs[0].datatype = Datatype::kInt32;
     model_.inputs[0].shape = {2};
+    model_.outputs = model_.inputs;
+    model_.outputs[0].name = "OUT";
   }
   ~InputFilesTest() override { std::filesystem::remove_all(folder_); }
 
@@ -31,7 +33,14 @@ class InputFilesTest : public testing::Test {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
+  Result<RequestStreams> read_paths(const std::vector<std::string>& paths) {
+    Result<InputData> data = read_input_files(paths, model_, options_);
+    return data.ok() ? Result<RequestStreams>(std::move(data->requests)) : data.error();
+  }
   Result<RequestStreams> read(const std::string& json) {
+    return read_paths({file("data.json", json)});
+  }
+  Result<InputData> read_all(const std::string& json) {
     return read_input_files({file("data.json", json)}, model_, options_);
   }
   static std::vector<std::int32_t> numbers(const inference::InferRequest& request) {
@@ -108,10 +117,45 @@ TEST_F(InputFilesTest, WhatIsWrongIsNamedWithItsEntry) {
             ErrorKind::kNotFound);
 }
 
+TEST_F(InputFilesTest, ValidationDataSaysWhatTheAnswersMustHold) {
+  const auto data = read_all(R"({"data": [{"IN": [1, 2]}, {"IN": [3, 4]}],
+      "validation_data": [{"OUT": [1, 2]}, {"OUT": {"b64": "AwAAAAQAAAA="}}]})");
+
+  ASSERT_TRUE(data.ok()) << data.error().text();
+  ASSERT_EQ(data->expected.size(), 1U);
+  ASSERT_EQ(data->expected[0].size(), 2U);
+  EXPECT_EQ(data->expected[0][0].at("OUT").size(), 8U);
+  EXPECT_EQ(data->expected[0][0].at("OUT")[4], std::byte{2});
+  EXPECT_EQ(data->expected[0][1].at("OUT")[4], std::byte{4});
+}
+
+TEST_F(InputFilesTest, ABatchsExpectedOutputsFollowEachOther) {
+  options_.batch_size = 2;
+  const auto data = read_all(R"({"data": [[{"IN": [1, 2]}, {"IN": [3, 4]}]],
+      "validation_data": [[{"OUT": {"content": [[1, 2]], "shape": [1, 2]}}, {"OUT": [3, 4]}]]})");
+
+  ASSERT_TRUE(data.ok()) << data.error().text();
+  ASSERT_EQ(data->expected[0].size(), 1U);
+  EXPECT_EQ(data->expected[0][0].at("OUT").size(), 16U);
+  EXPECT_EQ(data->expected[0][0].at("OUT")[8], std::byte{3});
+}
+
+TEST_F(InputFilesTest, ValidationDataThatDoesNotFitIsRefused) {
+  EXPECT_THAT(read_all(R"({"data": [{"IN": [1, 2]}], "validation_data": []})").error().message,
+              HasSubstr("'validation_data' has not the form of 'data'"));
+  EXPECT_THAT(
+      read_all(R"({"data": [{"IN": [1, 2]}], "validation_data": [{"NO": [1]}]})").error().message,
+      HasSubstr("no output 'NO'"));
+  EXPECT_THAT(read_all(R"({"data": [{"IN": [1, 2]}], "validation_data": [{"OUT": ["a"]}]})")
+                  .error()
+                  .message,
+              HasSubstr("validation entry 1"));
+}
+
 TEST_F(InputFilesTest, AFolderHoldsAFileForEachInput) {
   file("IN", std::string("\1\0\0\0\2\0\0\0", 8));
 
-  const auto streams = read_input_files({folder_.string()}, model_, options_);
+  const auto streams = read_paths({folder_.string()});
 
   ASSERT_TRUE(streams.ok()) << streams.error().text();
   EXPECT_THAT(numbers(streams->front()[0]), testing::ElementsAre(1, 2));
@@ -120,15 +164,14 @@ TEST_F(InputFilesTest, AFolderHoldsAFileForEachInput) {
 TEST_F(InputFilesTest, AFileOfTheWrongSizeIsRefused) {
   file("IN", "123");
 
-  EXPECT_THAT(read_input_files({folder_.string()}, model_, options_).error().message,
-              HasSubstr("has 3 bytes"));
+  EXPECT_THAT(read_paths({folder_.string()}).error().message, HasSubstr("has 3 bytes"));
 }
 
 TEST_F(InputFilesTest, AFolderOfStringsHasOneALine) {
   model_.inputs[0].datatype = Datatype::kBytes;
   file("IN", "one\nthree\n");
 
-  const auto streams = read_input_files({folder_.string()}, model_, options_);
+  const auto streams = read_paths({folder_.string()});
 
   ASSERT_TRUE(streams.ok()) << streams.error().text();
   EXPECT_EQ(streams->front()[0].inputs[0].data.size(), 4U + 3 + 4 + 5);

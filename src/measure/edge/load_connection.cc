@@ -42,6 +42,10 @@ void LoadConnection::on_answered(ExchangeClient& client, const ExchangeClient::A
                                error_text(answer.body)));
     return;
   }
+  if (const Result<Ok> good = feed_.check(slot_, answer); !good.ok()) {
+    report_failure(FailureKind::kWrong, good.error().message);
+    return;
+  }
   AnsweredRequest request;
   request.latency = answer.ended - due_;
   request.sent_latency = answer.ended - answer.sent;

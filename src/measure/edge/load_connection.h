@@ -27,7 +27,9 @@ class LoadConnection final : public ExchangeClient::Listener {
   LoadConnection(os::EventLoop& loop, const ClientFactory& make_client,
                  const os::Endpoint& endpoint, std::size_t endpoint_index, RequestFeed& feed,
                  Owner& owner)
-      : client_(make_client(loop, endpoint, *this, ExchangeClient::BodyUse::kDiscard)),
+      : client_(make_client(loop, endpoint, *this,
+                            feed.checks_answers() ? ExchangeClient::BodyUse::kKeep
+                                                  : ExchangeClient::BodyUse::kDiscard)),
         feed_(feed),
         owner_(owner) {
     slot_.endpoint = endpoint_index;

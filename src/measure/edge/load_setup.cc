@@ -30,8 +30,8 @@ Result<Target> resolve(Target target) {
   return target;
 }
 
-Result<RequestStreams> make_streams(const ModelDescription& model, const InputOptions& input,
-                                    const std::vector<std::string>& files) {
+Result<InputData> make_data(const ModelDescription& model, const InputOptions& input,
+                            const std::vector<std::string>& files) {
   if (!files.empty()) {
     return read_input_files(files, model, input);
   }
@@ -39,9 +39,9 @@ Result<RequestStreams> make_streams(const ModelDescription& model, const InputOp
   if (!request.ok()) {
     return request.error();
   }
-  RequestStreams streams(1);
-  streams.front().push_back(*std::move(request));
-  return streams;
+  InputData data;
+  data.requests.emplace_back().push_back(*std::move(request));
+  return data;
 }
 
 // The words of the options that do not depend on the data.
@@ -77,6 +77,7 @@ RequestFeed::Settings feed_settings(const Target& target, const ModelDescription
       target.protocol == Protocol::kHttp
           ? model_path(target.model, target.version) + "/infer"
           : grpc_path(target.protocol == Protocol::kGrpc ? "ModelInfer" : "ModelStreamInfer");
+  settings.stream = target.protocol == Protocol::kGrpcStream;
   settings.json_inputs = !settings.grpc && input.input_format == TensorFormat::kJson;
   settings.compression = options.grpc_compression;
   settings.headers = target.headers;
@@ -140,11 +141,11 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   if (!server.ok()) {
     return server.error();
   }
-  Result<RequestStreams> streams = make_streams(*model, input, options.input_files);
-  if (!streams.ok()) {
-    return streams.error();
+  Result<InputData> data = make_data(*model, input, options.input_files);
+  if (!data.ok()) {
+    return data.error();
   }
-  SEPTET_TRY(finish_requests(*streams, input, target.protocol));
+  SEPTET_TRY(finish_requests(data->requests, input, target.protocol));
   if (options.grpc_compression != MessageCompression::kNone) {
     // Said to every call: one whose message is not compressed says so in the message's prefix.
     resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
@@ -159,14 +160,15 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   }
   if (options.shared_memory) {
     Result<std::unique_ptr<SharedRegions>> regions = SharedRegions::create(
-        *streams, *model, {servers, grpc, options.output_shared_memory_bytes});
+        data->requests, *model, {servers, grpc, options.output_shared_memory_bytes});
     if (!regions.ok()) {
       return regions.error();
     }
     setup.regions = *std::move(regions);
+    data->expected.clear();  // the answers hold no outputs
   }
   setup.feed = std::make_unique<RequestFeed>(feed_settings(*resolved, *model, input, options),
-                                             *std::move(streams));
+                                             *std::move(data));
   setup.description.server = *std::move(server);
   setup.description.model = *std::move(model);
   setup.description.request_bytes = setup.feed->first_body_bytes();

@@ -9,9 +9,20 @@
 
 namespace septet::measure {
 
-RequestFeed::RequestFeed(Settings settings, RequestStreams streams)
+namespace {
+
+AnswerCheck::Form form_of(const RequestFeed::Settings& settings) {
+  return !settings.grpc    ? AnswerCheck::Form::kHttp
+         : settings.stream ? AnswerCheck::Form::kGrpcStream
+                           : AnswerCheck::Form::kGrpc;
+}
+
+}  // namespace
+
+RequestFeed::RequestFeed(Settings settings, InputData data)
     : settings_(std::move(settings)),
-      streams_(std::move(streams)),
+      streams_(std::move(data.requests)),
+      answer_check_(form_of(settings_)),
       prng_(settings_.seed),
       next_sequence_id_(settings_.sequence.first_id) {
   for (const auto& stream : streams_) {
@@ -22,6 +33,21 @@ RequestFeed::RequestFeed(Settings settings, RequestStreams streams)
     }
   }
   CHECK(!requests_.empty());
+  for (const auto& stream : data.expected) {
+    expected_.insert(expected_.end(), stream.begin(), stream.end());
+  }
+  if (std::all_of(expected_.begin(), expected_.end(),
+                  [](const ExpectedOutputs& outputs) { return outputs.empty(); })) {
+    expected_.clear();
+  }
+  CHECK(expected_.empty() || expected_.size() == requests_.size());
+}
+
+Result<Ok> RequestFeed::check(const Slot& slot, const ExchangeClient::Answer& answer) {
+  if (expected_.empty() || expected_[slot.request].empty()) {
+    return Ok{};
+  }
+  return answer_check_.check(expected_[slot.request], answer);
 }
 
 RequestFeed::Prepared RequestFeed::prepare(const inference::InferRequest& request) const {
@@ -64,6 +90,7 @@ ExchangeClient::Pieces RequestFeed::next(Slot& slot) {
   if (settings_.sequences) {
     return next_of_sequence(slot);
   }
+  slot.request = turn_;
   const Prepared& request = requests_[turn_];
   turn_ = turn_ + 1 == requests_.size() ? 0 : turn_ + 1;
   return {request.heads[slot.endpoint], request.body, {}};
@@ -95,6 +122,7 @@ ExchangeClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
   --slot.steps_left;
   slot.ends_sequence = slot.steps_left == 0;
   const std::size_t step = slot.step++ % streams_[slot.stream].size();
+  slot.request = first_request_[slot.stream] + step;
   inference::InferRequest request = streams_[slot.stream][step];
   request.id = std::to_string(request_number_++);
   request.sequence_id = slot.sequence_id;
@@ -105,7 +133,7 @@ ExchangeClient::Pieces RequestFeed::next_of_sequence(Slot& slot) {
     return {settings_.path, slot.json, {}};
   }
   slot.json = written(request).json;
-  const Prepared& prepared = requests_[first_request_[slot.stream] + step];
+  const Prepared& prepared = requests_[slot.request];
   const std::string_view tensors = std::string_view(prepared.body).substr(prepared.json_bytes);
   slot.head = head_for(slot.endpoint, slot.json.size(), slot.json.size() + tensors.size());
   return {slot.head, slot.json, tensors};

@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "inference/v2_codec.h"
+#include "measure/edge/answer_check.h"
 #include "measure/edge/exchange_client.h"
 #include "measure/edge/model_query.h"
 #include "measure/infer_input.h"
@@ -35,6 +36,7 @@ class RequestFeed {
     std::uint64_t steps_left = 0;
     std::size_t stream = 0;
     std::size_t step = 0;
+    std::size_t request = 0;     // the number of the request in hand
     bool ends_sequence = false;  // the request in hand is its sequence's last
     // The text of a request that was written for this slot.
     std::string head;
@@ -45,6 +47,7 @@ class RequestFeed {
     std::vector<os::Endpoint> endpoints;
     std::string path;  // of the infer call
     bool grpc = false;
+    bool stream = false;       // gRPC's
     bool json_inputs = false;  // HTTP: every request can be written as JSON, and is
     MessageCompression compression = MessageCompression::kNone;  // gRPC's
     HeaderFields headers;  // HTTP; gRPC's metadata is the client's
@@ -54,13 +57,18 @@ class RequestFeed {
   };
 
   // Every stream has at least one request.
-  RequestFeed(Settings settings, RequestStreams streams);
+  RequestFeed(Settings settings, InputData data);
 
   // The next request of the slot; the bytes live until the slot's next call.
   ExchangeClient::Pieces next(Slot& slot);
   // A request of the slot's sequence failed: what the server remembers is unknown, so the next
   // request starts a new sequence.
   static void abandon(Slot& slot) { slot.steps_left = 0; }
+
+  // Whether any answer is to be checked, and so to be kept.
+  bool checks_answers() const { return !expected_.empty(); }
+  // Whether the good answer to the slot's request is the expected one.
+  Result<Ok> check(const Slot& slot, const ExchangeClient::Answer& answer);
 
   // Bytes of the first request's body.
   std::size_t first_body_bytes() const { return requests_.front().body.size(); }
@@ -82,6 +90,8 @@ class RequestFeed {
   RequestStreams streams_;
   std::vector<Prepared> requests_;          // all steps of all streams
   std::vector<std::size_t> first_request_;  // of each stream, in requests_
+  std::vector<ExpectedOutputs> expected_;   // of each request; empty = nothing is expected
+  AnswerCheck answer_check_;
   std::size_t turn_ = 0;
   Prng prng_;
   std::uint64_t next_sequence_id_;

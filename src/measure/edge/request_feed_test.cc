@@ -37,7 +37,7 @@ std::string text(const ExchangeClient::Pieces& pieces) {
 }
 
 TEST(RequestFeed, HeadNamesHostLengthsAndHeaders) {
-  RequestFeed feed(settings(), {{request(7)}});
+  RequestFeed feed(settings(), {{{request(7)}}});
   RequestFeed::Slot slot;
   slot.endpoint = 1;
 
@@ -54,7 +54,7 @@ TEST(RequestFeed, HeadNamesHostLengthsAndHeaders) {
 TEST(RequestFeed, JsonInputsAreTheWholeBodyAndAreAnnouncedAsJson) {
   RequestFeed::Settings json = settings();
   json.json_inputs = true;
-  RequestFeed feed(json, {{request(7)}});
+  RequestFeed feed(json, {{{request(7)}}});
   RequestFeed::Slot slot;
 
   const ExchangeClient::Pieces pieces = feed.next(slot);
@@ -69,7 +69,7 @@ TEST(RequestFeed, AStepOfASequenceIsJsonToo) {
   RequestFeed::Settings json = settings();
   json.json_inputs = true;
   json.sequences = true;
-  RequestFeed feed(json, {{request(7)}});
+  RequestFeed feed(json, {{{request(7)}}});
   RequestFeed::Slot slot;
 
   const ExchangeClient::Pieces pieces = feed.next(slot);
@@ -80,7 +80,7 @@ TEST(RequestFeed, AStepOfASequenceIsJsonToo) {
 }
 
 TEST(RequestFeed, EntriesAreUsedInTurn) {
-  RequestFeed feed(settings(), {{request(1), request(2)}, {request(3)}});
+  RequestFeed feed(settings(), {{{request(1), request(2)}, {request(3)}}});
   RequestFeed::Slot slot;
 
   std::vector<char> last_bytes;
@@ -97,7 +97,7 @@ TEST(RequestFeed, ASequenceStartsAndEndsAndHasItsNumber) {
   sequences.sequences = true;
   sequences.sequence.length = 3;
   sequences.sequence.length_variation_percent = 0;
-  RequestFeed feed(sequences, {{request(1)}});
+  RequestFeed feed(sequences, {{{request(1)}}});
   RequestFeed::Slot slot;
 
   const std::string first = text(feed.next(slot));
@@ -119,7 +119,7 @@ TEST(RequestFeed, ASequenceStartsAndEndsAndHasItsNumber) {
 TEST(RequestFeed, TwoSlotsPlayTwoSequences) {
   RequestFeed::Settings sequences = settings();
   sequences.sequences = true;
-  RequestFeed feed(sequences, {{request(1), request(2)}, {request(5), request(6)}});
+  RequestFeed feed(sequences, {{{request(1), request(2)}, {request(5), request(6)}}});
   RequestFeed::Slot a;
   RequestFeed::Slot b;
 
@@ -136,7 +136,7 @@ TEST(RequestFeed, TwoSlotsPlayTwoSequences) {
 TEST(RequestFeed, AnAbandonedSequenceIsNotGoneOnWith) {
   RequestFeed::Settings sequences = settings();
   sequences.sequences = true;
-  RequestFeed feed(sequences, {{request(1)}});
+  RequestFeed feed(sequences, {{{request(1)}}});
   RequestFeed::Slot slot;
   feed.next(slot);
 
@@ -149,7 +149,7 @@ TEST(RequestFeed, SequenceNumbersStayWithinTheirRange) {
   RequestFeed::Settings sequences = settings();
   sequences.sequences = true;
   sequences.sequence = {1, 0, 8, 9};
-  RequestFeed feed(sequences, {{request(1)}});
+  RequestFeed feed(sequences, {{{request(1)}}});
   RequestFeed::Slot slot;
   std::vector<std::uint64_t> ids;
   for (int i = 0; i < 4; ++i) {
@@ -163,7 +163,7 @@ TEST(RequestFeed, SequenceNumbersStayWithinTheirRange) {
 TEST(RequestFeed, LengthsOfMadeUpSequencesVaryWithinTheirPercentage) {
   RequestFeed::Settings sequences = settings();
   sequences.sequences = true;
-  RequestFeed feed(sequences, {{request(1)}});
+  RequestFeed feed(sequences, {{{request(1)}}});
   RequestFeed::Slot slot;
   std::vector<int> lengths = {0};
   while (lengths.size() < 200) {
