@@ -25,6 +25,7 @@ struct BalanceOptions {
   std::size_t max_queued = 4096;
   std::uint64_t memory_mib = 512;
   bool no_slots = false;
+  bool foreign_shared_memory = false;
   std::string access_log;
   std::uint64_t access_log_every = 100;
   std::string certificate;
@@ -51,6 +52,7 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   options.max_queued = wished.max_queued;
   options.memory_bytes = wished.memory_mib << 20U;
   options.slots = !wished.no_slots;
+  options.foreign_shared_memory = wished.foreign_shared_memory;
   options.access_log = wished.access_log;
   options.access_log_every = wished.access_log_every;
   auto identity = inference::TlsIdentity::from_files(
@@ -155,6 +157,9 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
   verb->add_option("--memory", wished->memory_mib, "MiB for all request and reply bodies together");
   verb->add_flag("--no-slots", wished->no_slots,
                  "Send septet's own replicas whole bodies, too, instead of shared memory");
+  verb->add_flag("--foreign-shared-memory", wished->foreign_shared_memory,
+                 "Other servers on this machine (Triton) read large bodies in /dev/shm, too; only "
+                 "for servers that may see all requests");
   verb->add_option("--access-log", wished->access_log,
                    "Write a line of JSON for a sample of the requests; off by default")
       ->type_name("FILE|-");

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "inference/v2_codec.h"
 
 namespace septet::balance {
 
@@ -62,26 +63,28 @@ bool stays_here(std::string_view name) {
   }
 }
 
-void append_fields(std::string& out, const HttpHead& head) {
+// All but one of that name; a name that no field has leaves out none.
+void append_fields(std::string& out, const HttpHead& head, std::string_view left_out) {
   // What Connection names beyond the two usual words; rare.
   std::string_view connection = head.find("connection").value_or("");
   if (equal_ignoring_case(connection, "keep-alive") || equal_ignoring_case(connection, "close")) {
     connection = {};
   }
   for (const HttpField& field : head.fields) {
-    if (stays_here(field.name) || (!connection.empty() && is_named_by(connection, field.name))) {
+    if (stays_here(field.name) || equal_ignoring_case(field.name, left_out) ||
+        (!connection.empty() && is_named_by(connection, field.name))) {
       continue;
     }
     append_line(out, field.name, field.value);
   }
 }
 
-void append_request_fields(std::string& out, const HttpHead& head) {
+void append_request_fields(std::string& out, const HttpHead& head, std::string_view left_out = {}) {
   out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
   if (head.minor_version == 0 && !head.find("host")) {
     out += "Host: localhost\r\n";
   }
-  append_fields(out, head);
+  append_fields(out, head, left_out);
 }
 
 void append_status(std::string& out, unsigned status) {
@@ -117,10 +120,16 @@ void append_slot_request_head(std::string& out, const HttpHead& head,
   out += "\r\nContent-Length: 0\r\n\r\n";
 }
 
+void append_json_request_head(std::string& out, const HttpHead& head, std::uint64_t body_bytes) {
+  append_request_fields(out, head, inference::kJsonLengthHeader);
+  append_length(out, body_bytes);
+  out += "\r\n";
+}
+
 void append_reply_head(std::string& out, const HttpHead& head, unsigned minor_version,
                        ClientConnectionEnds ends) {
   append_status(out, head.status);
-  append_fields(out, head);
+  append_fields(out, head, {});
   switch (head.framing) {
     case inference::BodyFraming::kLength:
       append_length(out, head.content_length);

@@ -24,6 +24,10 @@ void append_request_head(std::string& out, const inference::HttpHead& head,
 void append_slot_request_head(std::string& out, const inference::HttpHead& head,
                               const inference::SlotMessage& slot);
 
+// The same for a replica that gets the request as JSON alone: without the JSON's length.
+void append_json_request_head(std::string& out, const inference::HttpHead& head,
+                              std::uint64_t body_bytes);
+
 enum class ClientConnectionEnds { kNo, kYes };
 
 // The head for the client, framed as the replica framed it.

@@ -33,7 +33,8 @@ parameters { key: "slice" value { string_value: "1g.5gb" } }
 class ServeKillTest : public ::testing::Test {
  protected:
   // Replicas that serve the model, and a balancer before them.
-  void start(const std::string& repository, const std::string& model, const std::string& listen) {
+  void start(const std::string& repository, const std::string& model, const std::string& listen,
+             balance::ProxyOptions options = {}) {
     replicas_ = *agent::ReplicaSet::start({});
     std::vector<balance::Upstream> upstreams;
     for (int i = 0; i < kReplicas; ++i) {
@@ -52,13 +53,15 @@ class ServeKillTest : public ::testing::Test {
     }
     const Result<Ok> ready = replicas_->wait_ready(kPatience, interrupted_);
     ASSERT_TRUE(ready.ok()) << ready.error().text() << read_text(folder_ / "r0.log");
-    balance::ProxyOptions options;
     options.listen = {*os::parse_endpoint(listen, 0)};
     auto proxy = balance::Proxy::start(options, upstreams);
     ASSERT_TRUE(proxy.ok()) << proxy.error().text();
     proxy_ = *std::move(proxy);
   }
 
+  // One of them is killed while perf sends pictures; then each has read some that way.
+  void kill_one_while_pictures_go_by(const std::string& transport,
+                                     const balance::ProxyOptions& options);
   bool answered(std::uint64_t requests) const { return proxy_->stats().replies_2xx >= requests; }
   agent::ReplicaStatus status(int index) const {
     return replicas_->status()[static_cast<std::size_t>(index)];
@@ -99,12 +102,13 @@ TEST_F(ServeKillTest, AKilledReplicaCostsPerfNoRequestAndComesBack) {
   EXPECT_EQ(proxy_->stats().replies_5xx, 0u);
 }
 
-TEST_F(ServeKillTest, NorOneWhoseBodyLiesInASlotOfSharedMemory) {
+void ServeKillTest::kill_one_while_pictures_go_by(const std::string& transport,
+                                                  const balance::ProxyOptions& options) {
   std::filesystem::create_directories(folder_ / "models/picture/1");
   std::ofstream(folder_ / "models/picture/config.pbtxt") << kPicture;
   std::ofstream(folder_ / "models/picture/times.csv")
       << "model,slice,batch,latency_us\npicture,1g.5gb,1,2000\n";
-  ASSERT_NO_FATAL_FAILURE(start(folder_ / "models", "picture", "127.0.0.1:0"));
+  ASSERT_NO_FATAL_FAILURE(start(folder_ / "models", "picture", "127.0.0.1:0", options));
   SeptetRun perf(folder_, "perf",
                  {"perf", "-m", "picture", "-u", proxy_->endpoint().text(), "--concurrency-range",
                   "6", "-p", "500", "-s", "0.001"});
@@ -122,9 +126,21 @@ TEST_F(ServeKillTest, NorOneWhoseBodyLiesInASlotOfSharedMemory) {
   EXPECT_EQ(stats.replies_5xx, 0U);
   EXPECT_EQ(stats.slots_used, 0U);
   for (const balance::UpstreamStats& upstream : stats.upstreams) {
-    EXPECT_EQ(upstream.transport, "slots") << upstream.name;
+    EXPECT_EQ(upstream.transport, transport) << upstream.name;
     EXPECT_GT(upstream.slot_requests, 0U) << upstream.name;
   }
+}
+
+TEST_F(ServeKillTest, NorOneWhoseBodyLiesInASlotOfSharedMemory) {
+  kill_one_while_pictures_go_by("slots", {});
+}
+
+// Septet's own server in the role of Triton: nobody asks it for slots.
+TEST_F(ServeKillTest, NorOneThatReadsSharedMemoryAsTritonDoes) {
+  balance::ProxyOptions options;
+  options.slots = false;
+  options.foreign_shared_memory = true;
+  kill_one_while_pictures_go_by("shared memory", options);
 }
 
 }  // namespace

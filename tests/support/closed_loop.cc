@@ -15,6 +15,8 @@ namespace septet::test {
 
 namespace {
 
+constexpr std::size_t kJsonBytes = 180;  // about what clients write
+
 class Loop {
  public:
   explicit Loop(const ClosedLoop& load) : load_(load), scratch_(1 << 20U, '\0') {
@@ -176,13 +178,19 @@ Duration ClosedLoopResult::percentile(double q) const {
 ClosedLoopResult run_closed_loop(const ClosedLoop& load) { return Loop(load).run(); }
 
 std::string infer_request(std::string_view model, std::size_t body_bytes) {
+  const std::size_t tensor_bytes = body_bytes - std::min(body_bytes, kJsonBytes);
+  std::string body = fmt::format(R"({{"inputs":[{{"name":"IN","datatype":"UINT8","shape":[{0}],)"
+                                 R"("parameters":{{"binary_data_size":{0}}}}}]}})",
+                                 tensor_bytes);
+  body.resize(kJsonBytes, ' ');
+  body.resize(body_bytes, 'x');
   return fmt::format(
              "POST /v2/models/{}/infer HTTP/1.1\r\nHost: localhost\r\n"
              "User-Agent: libcurl-agent/1.0\r\nAccept: */*\r\n"
-             "Inference-Header-Content-Length: 180\r\n"
+             "Inference-Header-Content-Length: {}\r\n"
              "Content-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n",
-             model, body_bytes) +
-         std::string(body_bytes, 'x');
+             model, kJsonBytes, body_bytes) +
+         body;
 }
 
 }  // namespace septet::test

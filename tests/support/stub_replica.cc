@@ -1,10 +1,11 @@
 // stub_replica: a v2 server without a model, for tests and benches of the balancer.
 //
-//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots]
+//   stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots|shared]
 //
 // Answers every POST with REPLY_BYTES after SERVICE_US of (timer) service, one at a time. With a
 // seed the service varies as a real one does: +-30 %, one in a hundred three times as long, same
-// mean. With the word `slots` it takes bodies in shared memory, as septet serve does.
+// mean. With the word `slots` it takes bodies in shared memory as septet serve does, with `shared`
+// as Triton does.
 
 #include <fmt/format.h>
 
@@ -19,13 +20,16 @@ namespace septet::test {
 namespace {
 
 int run(int argc, char** argv) {
-  const bool slots = std::string_view(argv[argc - 1]) == "slots";
-  argc -= slots ? 1 : 0;
+  const std::string_view last = argv[argc - 1];
+  const bool slots = last == "slots";
+  const bool shared = last == "shared";
+  argc -= slots || shared ? 1 : 0;
   const auto number = [&](int index, std::int64_t otherwise) {
     return argc > index ? parse_int(argv[index]).value_or(otherwise) : otherwise;
   };
   if (argc < 2) {
-    fmt::print(stderr, "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots]\n");
+    fmt::print(stderr,
+               "usage: stub_replica ENDPOINT [REPLY_BYTES [SERVICE_US [SEED]]] [slots|shared]\n");
     return 2;
   }
   const Result<os::Endpoint> endpoint = os::parse_endpoint(argv[1], 0);
@@ -53,6 +57,9 @@ int run(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   const FakeReplica replica({.listen = *endpoint, .slots = slots}, [&](const FakeRequest& request) {
     const bool infer = request.method == "POST";
+    if (shared && request.target == "/v2") {
+      return FakeAnswer{http_reply(R"({"extensions":["system_shared_memory"]})")};
+    }
     return FakeAnswer{infer ? reply : http_reply("{}"), infer ? service() : Duration::zero()};
   });
   fmt::print("{}\n", replica.endpoint().text());

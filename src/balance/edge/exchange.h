@@ -64,10 +64,11 @@ struct Exchange final : Dispatched {
   ReplySink* sink;
   std::string head;       // as sent to the replica; memory kept
   std::string_view body;  // owned by the sink
-  // Where the body lies in a slot: its memory, which the sink owns too, and the head for a replica
-  // that reads it there.
+  // Where the body lies in a slot: its memory, which the sink owns too, and all that a replica is
+  // sent which reads it there (slot_request.h).
   const Body* slot = nullptr;
   std::string slot_head;
+  std::string slot_json;  // memory kept
   bool is_head_request = false;
   bool tried_again = false;  // of one without a ticket: sent once more over a new connection
   UpstreamConnection* connection = nullptr;  // while a replica has it

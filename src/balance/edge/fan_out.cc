@@ -2,6 +2,7 @@
 
 #include "balance/edge/reactor.h"
 #include "balance/forwarded_head.h"
+#include "balance/shared_request.h"
 
 namespace septet::balance {
 
@@ -56,6 +57,10 @@ void FanOut::finish() {
   }
   MergedReply merged = route_.kind == RouteKind::kStatistics ? statistics(replies)
                                                              : merge_replies(route_.kind, replies);
+  if (route_.kind == RouteKind::kAnyReplica &&
+      merged.body.find(kRegionPrefix) != std::string::npos) {
+    merged.body = without_own_regions(merged.body);
+  }
   if (route_.kind == RouteKind::kMetrics) {
     merged.body = reactor_.with_own_metrics(merged.body);
   }

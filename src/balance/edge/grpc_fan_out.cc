@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "balance/edge/grpc_messages.h"
 #include "balance/edge/grpc_upstream.h"
 #include "balance/edge/reactor.h"
 
@@ -57,6 +58,9 @@ class GrpcFanOut::Branch final : public GrpcCall {
   void on_reply_trailers(const FieldList& fields) override { reply_.trailers = fields; }
   void on_reply_end() override {
     reply_.whole = !too_large_;
+    if (request_.find(":path").ends_with("/SystemSharedMemoryStatus") && reply_.whole) {
+      reply_.data = without_own_regions_framed(reply_.data);
+    }
     fan_out_.branch_done();
   }
   void on_lost(Replica& replica, Failure failure) override {

@@ -2,9 +2,11 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "balance/grpc_route.h"
+#include "balance/shared_request.h"
 #include "inference/edge/proto/grpc_service.pb.h"
 
 namespace septet::balance {
@@ -72,6 +74,18 @@ std::string error_text(std::string_view json) {
   const bool has_text =
       document.is_object() && document.contains("error") && document["error"].is_string();
   return has_text ? document["error"].get<std::string>() : "no replica answered";
+}
+
+std::string without_own_regions_framed(std::string_view framed) {
+  auto message = parse<::inference::SystemSharedMemoryStatusResponse>(framed);
+  if (!message) {
+    return std::string(framed);
+  }
+  auto& regions = *message->mutable_regions();
+  for (auto region = regions.begin(); region != regions.end();) {
+    region = region->first.starts_with(kRegionPrefix) ? regions.erase(region) : std::next(region);
+  }
+  return framed_message(message->SerializeAsString());
 }
 
 std::string truth_reply(bool truth) { return truth ? std::string("\x08\x01", 2) : std::string(); }

@@ -26,6 +26,10 @@ std::optional<std::string> index_reply(std::string_view json);
 // The text of {"error":"text"}.
 std::string error_text(std::string_view json);
 
+// A framed SystemSharedMemoryStatusResponse without the proxy's own regions (foreign_memory.h);
+// what is none stays as it is.
+std::string without_own_regions_framed(std::string_view framed);
+
 // ServerLiveResponse and ServerReadyResponse; HealthCheckResponse.
 std::string truth_reply(bool truth);
 std::string health_reply(bool serving);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "balance/edge/reactor.h"
+#include "balance/edge/slot_request.h"
 #include "base/text.h"
 #include "inference/v2_codec.h"
 
@@ -130,11 +131,7 @@ void HttpRequest::submit(std::string_view body) {
   }
   write_request();
   if (memory_.valid() && memory_.in_slot()) {
-    exchange_.slot = &memory_;
-    exchange_.slot_head.clear();
-    append_slot_request_head(
-        exchange_.slot_head, head_,
-        {reactor_.bodies().region()->size(), memory_.offset() + body_at_, exchange_.body.size()});
+    put_slot(exchange_, head_, memory_, body_at_);
   }
   exchange_.is_head_request = head_.method == "HEAD";
   exchange_.deadline = reactor_.now() + reactor_.options().request_timeout;

@@ -1,8 +1,10 @@
 #include "balance/edge/memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
+#include "balance/shared_request.h"
 #include "base/check.h"
 
 namespace septet::balance {
@@ -131,24 +133,49 @@ Body BodyPool::take(std::size_t bytes, For use) {
   return body;
 }
 
-bool BodyPool::open_region(std::size_t most_bytes) {
-  if (region_ != nullptr) {
-    return true;
+bool BodyPool::open_region(Region kind, std::size_t most_bytes) {
+  if (sealed_ || named_) {
+    const bool has_it = kind == Region::kSealed ? sealed_ != nullptr : named_ != nullptr;
+    if (has_it || kind == Region::kNamed || used_slots() > 0) {
+      return has_it;
+    }
+    limit_bytes_ += region_bytes();
+    slots_.reset();
+    named_.reset();
   }
-  const std::size_t bytes = std::bit_floor(limit_bytes_ / 2);
+  const std::size_t half = std::bit_floor(limit_bytes_ / 2);
+  const std::size_t bytes = kind == Region::kNamed ? std::min(half, kMostNamedBytes) : half;
   if (bytes < kSlotUnitBytes || class_bytes(class_of(most_bytes)) > limit_bytes_ - bytes) {
     return false;
   }
-  Result<std::shared_ptr<os::SealedMemory>> memory =
-      os::SealedMemory::create("septet-slots", bytes);
-  if (!memory.ok()) {
+  region_ = open_memory(kind, bytes);
+  if (region_ == nullptr) {
     return false;
   }
-  region_ = *std::move(memory);
   slots_ = std::make_unique<SlotAllocator>(bytes, kSlotUnitBytes);
   limit_bytes_ -= bytes;
   drop_free(0, limit_bytes_);
   return true;
+}
+
+// Null when it cannot be had.
+std::byte* BodyPool::open_memory(Region kind, std::size_t bytes) {
+  if (kind == Region::kSealed) {
+    auto memory = os::SealedMemory::create(kRegionPrefix, bytes);
+    if (memory.ok()) {
+      sealed_ = *std::move(memory);
+    }
+    return sealed_ ? sealed_->data() : nullptr;
+  }
+  if (name_refused_.empty()) {
+    auto memory = os::NamedMemory::create(kRegionPrefix, bytes);
+    if (memory.ok()) {
+      named_ = *std::move(memory);
+    } else {
+      name_refused_ = memory.error().text();
+    }
+  }
+  return named_ ? named_->data() : nullptr;
 }
 
 Body BodyPool::take_slot(std::size_t bytes) {
@@ -156,7 +183,7 @@ Body BodyPool::take_slot(std::size_t bytes) {
   const auto slot = slots_ == nullptr ? std::nullopt : slots_->take(bytes);
   if (slot) {
     body.pool_ = this;
-    body.data_ = reinterpret_cast<char*>(region_->data()) + slot->offset;
+    body.data_ = reinterpret_cast<char*>(region_) + slot->offset;
     body.capacity_ = slot->bytes;
     body.offset_ = slot->offset;
     body.in_slot_ = true;

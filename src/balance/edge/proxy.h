@@ -52,9 +52,10 @@ struct ProxyOptions {
   Duration head_timeout = seconds(10);         // a client's head, from its first byte to its last
   Duration body_timeout = seconds(30);         // without progress of a client's body
   Duration idle_timeout = seconds(300);        // a silent keep-alive client
-  bool slots = true;         // septet's replicas on Unix sockets read large bodies in shared memory
-  std::uint64_t seed = 1;    // of the random policies
-  std::string access_log{};  // a file, "-" = standard error; empty = none
+  bool slots = true;  // septet's replicas on Unix sockets read large bodies in shared memory
+  bool foreign_shared_memory = false;    // others on this machine, too: the protocol's extension
+  std::uint64_t seed = 1;                // of the random policies
+  std::string access_log{};              // a file, "-" = standard error; empty = none
   std::uint64_t access_log_every = 100;  // one request in so many is written
 };
 
@@ -62,7 +63,7 @@ struct ProxyOptions {
 struct UpstreamStats {
   std::string name;
   std::string state;                // "joining", "up", "ejected", "draining"
-  std::string transport;            // "tcp", "unix"; "slots" = and large bodies in shared memory
+  std::string transport;            // "tcp", "unix"; and large bodies in "slots" or "shared memory"
   std::uint64_t slot_requests = 0;  // whose body was read there
   std::uint64_t in_flight = 0;
   std::uint64_t completed = 0;  // replies, whatever their status

@@ -129,6 +129,7 @@ class Reactor {
   void sort_protocols();
   std::uint32_t tenant_number(std::string_view name);
   UpstreamStats stats_of(const Replica& replica) const;
+  std::string transport_of(const Replica& replica) const;
 
   ProxyOptions options_;
   os::EventLoop loop_;

@@ -51,10 +51,19 @@ void Reactor::remove_drained() {
 }
 
 void Reactor::slots_changed() {
-  const bool wanted = std::any_of(replicas_.begin(), replicas_.end(), [](const auto& replica) {
-    return replica && replica->takes_slots();
-  });
-  slots_in_use_ = wanted && bodies_.open_region(options_.max_body_bytes);
+  const auto any = [this](auto is_so) {
+    return std::any_of(replicas_.begin(), replicas_.end(),
+                       [&is_so](const auto& replica) { return replica && is_so(*replica); });
+  };
+  if (any([](const Replica& replica) { return replica.takes_slots(); })) {
+    slots_in_use_ = bodies_.open_region(BodyPool::Region::kSealed, options_.max_body_bytes);
+    return;
+  }
+  const bool wanted =
+      any([](const Replica& replica) { return replica.foreign_memory().wants_region(); }) &&
+      bodies_.open_region(BodyPool::Region::kNamed, options_.max_body_bytes);
+  slots_in_use_ =
+      wanted && any([](const Replica& replica) { return replica.foreign_memory().registered(); });
 }
 
 }  // namespace septet::balance

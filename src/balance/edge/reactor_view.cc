@@ -50,20 +50,28 @@ void add_upstream(MetricsText& text, const UpstreamStats& upstream) {
       "Requests whose body the replica read in shared memory", number(upstream.slot_requests));
   text.add_own(
       "septet_replica_transport", "gauge",
-      "How bodies reach the replica: tcp, unix or slots of shared memory",
+      "How bodies reach the replica: tcp, unix, or large ones in slots or shared memory",
       "{replica=" + label_value(upstream.name) + ",transport=\"" + upstream.transport + "\"}", 1);
 }
 
 }  // namespace
+
+std::string Reactor::transport_of(const Replica& replica) const {
+  if (slots_in_use_ && bodies_.sealed_region() != nullptr && replica.takes_slots()) {
+    return "slots";
+  }
+  if (slots_in_use_ && bodies_.named_region() != nullptr && replica.foreign_memory().registered()) {
+    return "shared memory";
+  }
+  return replica.upstream().endpoint.is_unix() ? "unix" : "tcp";
+}
 
 UpstreamStats Reactor::stats_of(const Replica& replica) const {
   const Dispatcher::ReplicaView view = dispatcher_.view(replica.index(), now());
   UpstreamStats stats;
   stats.name = replica.name();
   stats.state = to_string(view.state);
-  stats.transport = replica.takes_slots() && slots_in_use_  ? "slots"
-                    : replica.upstream().endpoint.is_unix() ? "unix"
-                                                            : "tcp";
+  stats.transport = transport_of(replica);
   stats.slot_requests = replica.slot_requests();
   stats.in_flight = view.outstanding;
   stats.streams = view.pinned;
@@ -85,7 +93,7 @@ ProxyStats Reactor::stats() const {
   stats.retries = dispatcher_.retries();
   stats.slots_used = bodies_.used_slots();
   stats.slot_bytes_used = bodies_.used_slot_bytes();
-  stats.slot_bytes = bodies_.region() == nullptr ? 0 : bodies_.region()->size();
+  stats.slot_bytes = bodies_.region_bytes();
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     if (replica) {
       stats.upstreams.push_back(stats_of(*replica));

@@ -57,6 +57,7 @@ Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
       upstream_(std::move(upstream)),
       index_(index),
       side_(reactor, *this),
+      foreign_(reactor, *this, side_),
       busy_noted_(reactor.now()) {
   if (upstream_.grpc) {
     grpc_.emplace(reactor, *this, *upstream_.grpc);
@@ -92,11 +93,21 @@ UpstreamConnection* Replica::connect(Exchange& exchange) {
 
 void Replica::send(Exchange& exchange) {
   if (UpstreamConnection* const connection = connect(exchange)) {
-    const bool in_slot = takes_slots_ && exchange.slot != nullptr;
-    slot_requests_ += in_slot ? 1 : 0;
-    connection->start(exchange, in_slot ? UpstreamConnection::Bodies::kInSlots
-                                        : UpstreamConnection::Bodies::kSent);
+    const UpstreamConnection::Bodies bodies = bodies_for(exchange);
+    slot_requests_ += bodies != UpstreamConnection::Bodies::kSent ? 1 : 0;
+    connection->start(exchange, bodies);
   }
+}
+
+UpstreamConnection::Bodies Replica::bodies_for(const Exchange& exchange) const {
+  if (exchange.slot == nullptr) {
+    return UpstreamConnection::Bodies::kSent;
+  }
+  const bool named = reactor_.bodies().named_region() != nullptr;
+  if (named ? !foreign_.registered() : !takes_slots_) {
+    return UpstreamConnection::Bodies::kSent;
+  }
+  return named ? UpstreamConnection::Bodies::kInNamedRegion : UpstreamConnection::Bodies::kInSlots;
 }
 
 void Replica::send(GrpcCall& call) {
@@ -134,6 +145,9 @@ void Replica::reply_complete(UpstreamConnection& connection) {
   if (connection.ticket()) {
     reactor_.dispatcher().completed(reactor_.now(), *connection.ticket());
   }
+  if (connection.reads_named_region()) {
+    foreign_.worked();
+  }
   if (exchange != nullptr) {
     exchange->connection = nullptr;
     exchange->ticket.reset();
@@ -166,8 +180,13 @@ void Replica::reply_failed(UpstreamConnection& connection, Failure failure) {
   reactor_.pump();
 }
 
-// Not one of ours any more: what it gets from now on is whole.
-void Replica::slot_ignored(UpstreamConnection& /*connection*/) {
+// Not one of ours any more, or it has forgotten the region: what it gets from now on is whole, or
+// is until it knows the region again.
+void Replica::slot_ignored(UpstreamConnection& connection) {
+  if (connection.reads_named_region()) {
+    foreign_.lost();
+    return;
+  }
   takes_slots_ = false;
   reactor_.slots_changed();
 }
@@ -240,6 +259,11 @@ void Replica::probe_ended(bool ready) {
     return;
   }
   takes_slots_ = side_.grants_slots();
+  if (takes_slots_) {
+    foreign_.not_needed();
+  } else {
+    foreign_.replica_is_up();
+  }
   reactor_.slots_changed();
   reactor_.dispatcher().probe_succeeded(index_);
   reactor_.replica_is_up(*this);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "balance/dispatcher.h"
+#include "balance/edge/foreign_memory.h"
 #include "balance/edge/grpc_upstream.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/side_channel.h"
@@ -33,8 +34,10 @@ class Replica final : public UpstreamConnection::Owner {
   ReplicaIndex index() const { return index_; }
   bool serves(std::string_view model) const;
   bool speaks_grpc() const { return grpc_.has_value(); }
-  // Whether it reads bodies where they lie in shared memory, and how many it was given so.
+  // Whether it reads bodies where they lie in shared memory: septet's own, and others that know the
+  // named region or could; and how many it was given so.
   bool takes_slots() const { return takes_slots_; }
+  const ForeignMemory& foreign_memory() const { return foreign_; }
   std::uint64_t slot_requests() const { return slot_requests_; }
   // Whether nothing is under way, so that it can go.
   bool quiet() const;
@@ -68,6 +71,7 @@ class Replica final : public UpstreamConnection::Owner {
 
  private:
   UpstreamConnection* connect(Exchange& exchange);
+  UpstreamConnection::Bodies bodies_for(const Exchange& exchange) const;
   void no_reply(Exchange& exchange, Failure failure);
   void bury(UpstreamConnection& connection);
   void probe_ended(bool ready);
@@ -79,6 +83,7 @@ class Replica final : public UpstreamConnection::Owner {
   std::vector<std::unique_ptr<UpstreamConnection>> connections_;
   std::vector<UpstreamConnection*> idle_;
   SideChannel side_;
+  ForeignMemory foreign_;
   std::optional<GrpcUpstream> grpc_;
   Instant busy_noted_;
   Duration busy_then_{};

@@ -13,12 +13,12 @@ constexpr std::size_t kMaxBodyBytes = 16ULL << 20U;
 
 }  // namespace
 
-void SideChannel::ask(std::string_view target, Answer answer) {
+void SideChannel::put(Question question) {
   if (questions_.size() >= kMaxQuestions) {
-    answer(0, {});
+    question.answer(0, {});
     return;
   }
-  questions_.push_back({std::string(target), std::move(answer)});
+  questions_.push_back(std::move(question));
   if (!asking_) {
     next();
   }
@@ -31,8 +31,14 @@ void SideChannel::next() {
   asking_ = true;
   status_ = 0;
   body_.clear();
-  exchange_.head =
-      "GET " + questions_.front().target + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n";
+  const Question& question = questions_.front();
+  exchange_.head.assign(question.method).append(" ").append(question.target);
+  exchange_.head += " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: septet\r\n";
+  if (question.method == "POST") {
+    exchange_.head += "Content-Type: application/json\r\nContent-Length: " +
+                      std::to_string(question.json.size()) + "\r\n";
+  }
+  exchange_.body = question.json;
   if (reactor_.options().slots && replica_.upstream().endpoint.is_unix()) {
     exchange_.head.append(inference::kSlotsField).append(": ").append(inference::kSlotsVersion);
     exchange_.head += "\r\n";

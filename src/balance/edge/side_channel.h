@@ -23,7 +23,13 @@ class SideChannel final : public ReplySink {
       : reactor_(reactor), replica_(replica), exchange_(*this) {}
 
   // GET of the target.
-  void ask(std::string_view target, Answer answer);
+  void ask(std::string_view target, Answer answer) {
+    put({"GET", std::string(target), {}, std::move(answer)});
+  }
+  // POST of the JSON to the target.
+  void tell(std::string_view target, std::string json, Answer answer) {
+    put({"POST", std::string(target), std::move(json), std::move(answer)});
+  }
   bool busy() const { return asking_; }
   // Whether the last answer said that the replica reads bodies in slots. It is asked on Unix
   // sockets.
@@ -39,9 +45,12 @@ class SideChannel final : public ReplySink {
 
  private:
   struct Question {
+    std::string_view method;
     std::string target;
+    std::string json;
     Answer answer;
   };
+  void put(Question question);
   void next();
   void answered(unsigned status);
 

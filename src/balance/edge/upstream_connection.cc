@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "balance/forwarded_head.h"
+#include "balance/shared_request.h"
 #include "inference/slot_message.h"
 #include "os/endpoint.h"
 
@@ -55,7 +56,8 @@ void UpstreamConnection::want_writable(bool wanted) {
 
 void UpstreamConnection::start(Exchange& exchange, Bodies bodies) {
   exchange_ = &exchange;
-  if (bodies == Bodies::kInSlots && exchange.slot != nullptr) {
+  bodies_ = exchange.slot != nullptr ? bodies : Bodies::kSent;
+  if (bodies_ != Bodies::kSent) {
     slot_ = exchange.slot->share();
   }
   exchange.connection = this;
@@ -75,8 +77,9 @@ void UpstreamConnection::start(Exchange& exchange, Bodies bodies) {
 
 // The region's descriptor goes along with the first message about a slot.
 ssize_t UpstreamConnection::send_parts(std::span<const iovec> parts) {
-  if (slot_.valid() && !knows_region_) {
-    const ssize_t sent = os::send_with_descriptor(fd_.get(), parts, context_.bodies.region()->fd());
+  if (bodies_ == Bodies::kInSlots && !knows_region_) {
+    const ssize_t sent =
+        os::send_with_descriptor(fd_.get(), parts, context_.bodies.sealed_region()->fd());
     knows_region_ = sent > 0;
     return sent;
   }
@@ -226,11 +229,23 @@ bool UpstreamConnection::accepts_slot() {
   if (answer == inference::kSlotsVersion) {
     return true;
   }
-  if (!answer) {
-    owner_.slot_ignored(*this);
+  if (answer) {
+    fail(Failure::kBadReply);
+  } else {
+    ignored_slot();
   }
-  fail(answer ? Failure::kBadReply : Failure::kStaleConnection);
   return false;
+}
+
+// An error that names the region is about what the proxy did, not the client.
+bool UpstreamConnection::denies_region() const {
+  return bodies_ == Bodies::kInNamedRegion && head_.status >= 400 &&
+         body_view_.find(kRegionPrefix) != std::string_view::npos;
+}
+
+UpstreamConnection::Step UpstreamConnection::ignored_slot() {
+  owner_.slot_ignored(*this);
+  return fail(Failure::kStaleConnection);
 }
 
 // The answer to HEAD is framed in a way of its own, so the next like it may mean something else.
@@ -246,7 +261,7 @@ void UpstreamConnection::keep_head(std::size_t bytes) {
 }
 
 UpstreamConnection::Step UpstreamConnection::begin_body() {
-  if (slot_.valid() && !accepts_slot()) {
+  if (bodies_ == Bodies::kInSlots && !accepts_slot()) {
     return Step::kDone;
   }
   body_left_ = head_.framing == BodyFraming::kLength ? head_.content_length : 0;
@@ -262,6 +277,9 @@ UpstreamConnection::Step UpstreamConnection::begin_body() {
   if (keep) {
     state_ = State::kWholeBody;
     return take_whole(buffered());
+  }
+  if (bodies_ == Bodies::kInNamedRegion && head_.status >= 400) {
+    return ignored_slot();  // what the error says is not known before the client would have it
   }
   state_ = State::kStreamed;
   streaming_ = true;
@@ -328,6 +346,9 @@ UpstreamConnection::Step UpstreamConnection::take_streamed(std::string_view byte
 UpstreamConnection::Step UpstreamConnection::finish() {
   if (whole_.valid()) {
     body_view_ = {whole_.data(), whole_bytes_};
+  }
+  if (!streaming_ && denies_region()) {
+    return ignored_slot();
   }
   owner_.reply_complete(*this);
   return Step::kDone;

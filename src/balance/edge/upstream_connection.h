@@ -29,7 +29,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
     // whole is set. Call release() afterwards.
     virtual void reply_complete(UpstreamConnection& connection) = 0;
     virtual void reply_failed(UpstreamConnection& connection, Failure failure) = 0;
-    // The replica does not know what a slot is; reply_failed() follows.
+    // The replica does not know what a slot is, or this region; reply_failed() follows.
     virtual void slot_ignored(UpstreamConnection& connection) = 0;
     // An idle connection was closed by the replica.
     virtual void idle_connection_lost(UpstreamConnection& connection) = 0;
@@ -52,7 +52,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
 
   // Takes a socket whose connect was started; a Unix socket is connected at once.
   Result<Ok> adopt(os::UniqueFd fd, bool connected);
-  enum class Bodies { kSent, kInSlots };
+  enum class Bodies { kSent, kInSlots, kInNamedRegion };
   // Sends the request, or where in a slot its body lies. A failure is reported through the owner,
   // maybe before this returns.
   void start(Exchange& exchange, Bodies bodies);
@@ -71,6 +71,7 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   std::optional<Ticket> ticket() const { return ticket_; }
   Instant deadline() const { return deadline_; }
   bool busy() const { return state_ != State::kIdle; }
+  bool reads_named_region() const { return bodies_ == Bodies::kInNamedRegion; }
   // Its sink is gone and its reply is not worth waiting for.
   bool unwanted() const { return unwanted_; }
   // Closes the socket and gives its memory back; nothing is reported any more.
@@ -91,6 +92,8 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   Step parse_head();
   void keep_head(std::size_t bytes);
   bool accepts_slot();  // false: reported
+  bool denies_region() const;
+  Step ignored_slot();
   Step begin_body();
   Step take_whole(std::string_view bytes);
   Step take_streamed(std::string_view bytes);
@@ -112,7 +115,8 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
   bool streaming_ = false;
   bool at_end_ = false;  // the replica has closed its side
   Exchange* exchange_ = nullptr;
-  Body slot_;  // what the replica reads, so that nobody else gets it meanwhile
+  Body slot_;                      // what the replica reads, so that nobody else gets it meanwhile
+  Bodies bodies_ = Bodies::kSent;  // of this request
   bool knows_region_ = false;
   std::optional<Ticket> ticket_;
   Instant deadline_{};
