@@ -53,18 +53,22 @@ std::string waiting_text(const Json& fields) {
 
 }  // namespace
 
-Result<Document> read_balancer(const os::Endpoint& endpoint) {
+Result<Document> read_balancer(const measure::ServerAccess& balancer) {
+  const std::string address = balancer.named().text();
   const Result<measure::HttpReply> reply =
-      measure::http_exchange({endpoint}, "GET", "/septet/status", {});
-  if (!reply.ok()) {
-    return make_error(reply.error().kind, reply.error().message,
+      measure::http_exchange(balancer, "GET", "/septet/status", {});
+  if (!reply.ok() && reply.error().kind == ErrorKind::kPrecondition) {
+    return make_error(ErrorKind::kPrecondition, reply.error().message,
                       "start `septet balance` there or give its address with --url");
+  }
+  if (!reply.ok()) {
+    return reply.error();
   }
   Document document;
   document.fields = Json::parse(reply->body, nullptr, false);
   if (reply->status != 200 || !is_status(document.fields)) {
     return make_error(ErrorKind::kFailed,
-                      fmt::format("{} answers, but not as a balancer of septet", endpoint.text()),
+                      fmt::format("{} answers, but not as a balancer of septet", address),
                       "give the address that `septet balance` listens on");
   }
   Json& fields = document.fields;
@@ -78,9 +82,9 @@ Result<Document> read_balancer(const os::Endpoint& endpoint) {
     }
   }
   document.schema = kSchema;
-  document.heading = {fmt::format("Balancer {}: {} connections, {} waiting, {} in flight",
-                                  endpoint.text(), count_at(fields, "connections"),
-                                  count_at(fields, "queued"), count_at(fields, "in_flight")),
+  document.heading = {fmt::format("Balancer {}: {} connections, {} waiting, {} in flight", address,
+                                  count_at(fields, "connections"), count_at(fields, "queued"),
+                                  count_at(fields, "in_flight")),
                       fmt::format("{} requests, {} sent again, {} refused, {} replies 5xx",
                                   count_at(fields, "requests"), count_at(fields, "retries"),
                                   count_at(fields, "refused"), count_at(fields, "replies_5xx"))};

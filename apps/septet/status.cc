@@ -10,6 +10,7 @@
 
 #include "balancer_view.h"
 #include "gpu_view.h"
+#include "measure/perf_tls_options.h"
 #include "output.h"
 #include "verb.h"
 
@@ -118,13 +119,43 @@ int print_status(const Globals& globals, const std::string& selector) {
   return 0;
 }
 
-int print_balancer(const Globals& globals, const std::string& url) {
-  constexpr std::uint16_t kDefaultPort = 8000;
-  const Result<os::Endpoint> endpoint = os::parse_endpoint(url, kDefaultPort);
-  if (!endpoint.ok()) {
-    return fail(endpoint.error(), globals.output);
+struct Balancer {
+  std::string url;
+  std::string authorities_file;
+};
+
+Result<measure::ServerAccess> find_balancer(const Balancer& balancer) {
+  constexpr std::uint16_t kHttpPort = 8000;
+  constexpr std::uint16_t kHttpsPort = 443;
+  const bool encrypted = measure::is_https(balancer.url);
+  if (!encrypted && !balancer.authorities_file.empty()) {
+    return make_error(ErrorKind::kUsage, "--tls-ca has no effect without https://",
+                      "write --url https://HOST:PORT, or leave --tls-ca out");
   }
-  const Result<Document> document = read_balancer(*endpoint);
+  const Result<os::Endpoint> endpoint =
+      os::parse_endpoint(measure::without_https(balancer.url), encrypted ? kHttpsPort : kHttpPort);
+  if (!endpoint.ok()) {
+    return endpoint.error();
+  }
+  measure::ServerAccess access{*endpoint};
+  if (encrypted) {
+    measure::TlsOptions options;
+    options.authorities_file = balancer.authorities_file;
+    auto tls = measure::TlsContext::create(options, measure::TlsContext::Protocol::kHttp1);
+    if (!tls.ok()) {
+      return tls.error();
+    }
+    access.tls = {*std::move(tls), endpoint->host};
+  }
+  return access;
+}
+
+int print_balancer(const Globals& globals, const Balancer& balancer) {
+  const Result<measure::ServerAccess> access = find_balancer(balancer);
+  if (!access.ok()) {
+    return fail(access.error(), globals.output);
+  }
+  const Result<Document> document = read_balancer(*access);
   if (!document.ok()) {
     return fail(document.error(), globals.output);
   }
@@ -153,19 +184,25 @@ void add_status(CLI::App& app, const Globals& globals, Action& action) {
   CLI::App* verb = app.add_subcommand("status", "Show what runs where");
   verb->add_option("gpu", *selector, "GPUs: index, UUID, PCI bus id, name; several with commas")
       ->type_name("GPU");
-  const auto url = std::make_shared<std::string>();
-  verb->add_option("--url", *url, "Show the balancer that listens there instead")
-      ->type_name("HOST:PORT|unix:/PATH");
+  const auto balancer = std::make_shared<Balancer>();
+  CLI::Option* const url =
+      verb->add_option("--url", balancer->url, "Show the balancer that listens there instead")
+          ->type_name("[https://]HOST:PORT|unix:/PATH");
+  verb->add_option("--tls-ca", balancer->authorities_file,
+                   "Authorities that may have signed its certificate (PEM); else this machine's")
+      ->needs(url)
+      ->type_name("FILE");
   const auto period = std::make_shared<unsigned>(0);
   verb->add_option("--watch", *period, "Show it again every so many seconds")
       ->expected(0, 1)
       ->default_str("2")
       ->check(CLI::Range(1U, 3600U))
       ->type_name("SECONDS");
-  verb->callback([&globals, &action, selector, url, period] {
-    action = [&globals, selector, url, period] {
+  verb->callback([&globals, &action, selector, balancer, period] {
+    action = [&globals, selector, balancer, period] {
       const std::function<int()> show = [&] {
-        return url->empty() ? print_status(globals, *selector) : print_balancer(globals, *url);
+        return balancer->url.empty() ? print_status(globals, *selector)
+                                     : print_balancer(globals, *balancer);
       };
       return *period == 0 ? show() : watch(show, *period);
     };

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "balance/edge/proxy.h"
 #include "integration/septet_run.h"
+#include "support/certificates.h"
 #include "support/fake_replica.h"
 #include "support/raw_client.h"
 
@@ -15,8 +17,11 @@ namespace {
 class BalanceStatusTest : public testing::Test {
  protected:
   // What the program says, and how it ends.
-  std::string status_of(const std::string& address, int expected_code) {
-    SeptetRun run(folder_, "status", {"status", "--url", address, "-o", "json"});
+  std::string status_of(const std::string& address, int expected_code,
+                        const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"status", "--url", address, "-o", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    SeptetRun run(folder_, "status", words);
     const auto ended = run.wait(seconds(60));
     EXPECT_TRUE(ended && ended->code == expected_code) << run.output();
     return run.output();
@@ -45,6 +50,26 @@ TEST_F(BalanceStatusTest, ShowsWhatEveryReplicaDoes) {
   EXPECT_EQ(shown["replicas"][0]["name"], "first");
   EXPECT_EQ(shown["replicas"][0]["state"], "up");
   EXPECT_EQ(shown["replicas"][0]["completed"], 1);
+}
+
+TEST_F(BalanceStatusTest, AsksThroughTls) {
+  const CertificateAuthority authority;
+  const Pem pem = authority.issue("localhost", "IP:127.0.0.1");
+  balance::ProxyOptions options;
+  options.listen = {os::Endpoint{"127.0.0.1", 0, ""}};
+  options.tls = *inference::TlsIdentity::from_pem(pem.certificate, pem.key,
+                                                  inference::TlsIdentity::Protocols::kHttp1AndGrpc);
+  auto proxy = balance::Proxy::start(options, {});
+  ASSERT_TRUE(proxy.ok());
+  const std::string address = "https://" + (*proxy)->endpoint().text();
+  const std::string trusted = folder_ / "ca.pem";
+  std::ofstream(trusted) << authority.certificate();
+
+  EXPECT_NE(status_of(address, 0, {"--tls-ca", trusted}).find("septet.balance/1"),
+            std::string::npos);
+  const std::string refused = status_of(address, 1);
+  EXPECT_NE(refused.find("certificate is not trusted"), std::string::npos) << refused;
+  status_of((*proxy)->endpoint().text(), 2, {"--tls-ca", trusted});
 }
 
 TEST_F(BalanceStatusTest, SaysThatAnotherServerIsNoBalancer) {
