@@ -5,6 +5,7 @@
 #include <csignal>
 #include <memory>
 
+#include "balance/edge/control_server.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/upstream_source.h"
 #include "inference/edge/tls_stream.h"
@@ -20,6 +21,7 @@ struct BalanceOptions {
   std::vector<std::string> listen = {"127.0.0.1:8000"};
   std::vector<std::string> upstreams;
   std::string upstreams_file;
+  std::string control;
   std::string policy = "pull";
   double timeout_s = 60;
   std::size_t max_queued = 4096;
@@ -66,8 +68,7 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
 
 // Looks once a second for a changed set, until a signal ends it; a set that cannot be read leaves
 // the one in use as it is.
-void serve(balance::Proxy& proxy, const balance::UpstreamSource& source, const sigset_t& signals,
-           std::vector<balance::Upstream> in_use) {
+void serve(balance::UpstreamKeeper& keeper, const sigset_t& signals) {
   std::string complaint;
   for (;;) {
     const timespec second{1, 0};
@@ -75,20 +76,22 @@ void serve(balance::Proxy& proxy, const balance::UpstreamSource& source, const s
     if (received == SIGINT || received == SIGTERM) {
       return;
     }
-    Result<std::vector<balance::Upstream>> wanted = source.read();
-    if (!wanted.ok()) {
-      if (wanted.error().text() != complaint) {
-        complaint = wanted.error().text();
-        fmt::print(stderr, "septet: {}; the {} replica(s) in use stay\n", complaint, in_use.size());
-      }
-      continue;
+    const Result<Ok> read = keeper.refresh();
+    if (!read.ok() && read.error().text() != complaint) {
+      fmt::print(stderr, "septet: {}; the replicas in use stay\n", read.error().text());
     }
-    complaint.clear();
-    if (*wanted != in_use && proxy.set_upstreams(*wanted).ok()) {
-      in_use = *std::move(wanted);
-      fmt::print(stderr, "septet: now balancing {} replica(s)\n", in_use.size());
-    }
+    complaint = read.ok() ? "" : read.error().text();
   }
+}
+
+Result<std::unique_ptr<balance::ControlServer>> start_control(const std::string& address,
+                                                              balance::UpstreamKeeper& keeper) {
+  if (address.empty()) {
+    return std::unique_ptr<balance::ControlServer>();
+  }
+  constexpr std::uint16_t kAnyPort = 0;
+  const Result<os::Endpoint> endpoint = os::parse_endpoint(address, kAnyPort);
+  return endpoint.ok() ? balance::ControlServer::start(*endpoint, keeper) : endpoint.error();
 }
 
 int run_balance(const BalanceOptions& wished, OutputFormat format) {
@@ -119,11 +122,27 @@ int run_balance(const BalanceOptions& wished, OutputFormat format) {
   if (!proxy.ok()) {
     return fail(proxy.error(), format);
   }
+  balance::UpstreamKeeper keeper(wished.upstreams, wished.upstreams_file, *upstreams,
+                                 [&proxy](const std::vector<balance::Upstream>& wanted) {
+                                   const Result<Ok> used = (*proxy)->set_upstreams(wanted);
+                                   if (used.ok()) {
+                                     fmt::print(stderr, "septet: now balancing {} replica(s)\n",
+                                                wanted.size());
+                                   }
+                                   return used;
+                                 });
+  const auto control = start_control(wished.control, keeper);
+  if (!control.ok()) {
+    return fail(control.error(), format);
+  }
   for (const os::Endpoint& endpoint : (*proxy)->endpoints()) {
     fmt::print(stderr, "septet: balancing {} replica(s) on {}, policy {}\n", upstreams->size(),
                endpoint.text(), wished.policy);
   }
-  serve(**proxy, source, signals, *upstreams);
+  if (*control) {
+    fmt::print(stderr, "septet: replicas are changed at {}\n", (*control)->endpoint().text());
+  }
+  serve(keeper, signals);
   const balance::ProxyStats stats = (*proxy)->stats();
   fmt::print(stderr, "septet: {} requests, {} sent again, {} refused\n", stats.requests,
              stats.retries, stats.refused);
@@ -144,6 +163,10 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
   verb->add_option("--upstreams", wished->upstreams_file,
                    "A file with one replica a line; changes are taken up while it runs")
       ->type_name("FILE");
+  verb->add_option("--control", wished->control,
+                   "Where the replicas are shown and changed while it runs (GET, PUT, POST, DELETE "
+                   "/septet/upstreams); this machine only")
+      ->type_name("unix:/PATH|127.0.0.1:PORT");
   verb->add_option("--tls-cert", wished->certificate,
                    "PEM file: the certificate with its chain; TLS for HTTP and gRPC over TCP")
       ->type_name("FILE");
