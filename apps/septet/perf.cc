@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "measure/arrival_trace.h"
@@ -14,6 +15,7 @@
 #include "measure/level_json.h"
 #include "measure/perf_console.h"
 #include "measure/perf_csv.h"
+#include "measure/perf_old_options.h"
 #include "measure/perf_options.h"
 #include "os/clock.h"
 #include "os/durable_file.h"
@@ -125,6 +127,7 @@ measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const
   options.intervals = std::move(gaps);
   options.input_files = plan.input_files;
   options.grpc_compression = plan.grpc_compression;
+  options.trace = words.arguments.trace;
   options.shared_memory = plan.shared_memory;
   options.output_shared_memory_bytes = words.output_shared_memory_bytes;
   options.live_sequences = words.arguments.live_sequences;
@@ -248,6 +251,17 @@ Error nothing_measured(const std::vector<measure::LevelResult>& results) {
                              "give them more time with --measurement-interval");
 }
 
+// Open MPI, then MPICH and its kin, say how many processes mpirun started.
+Result<Ok> note_mpi(const PerfWords& words) {
+  if (!words.enable_mpi) {
+    return Ok{};
+  }
+  const char* processes = std::getenv("OMPI_COMM_WORLD_SIZE");
+  SEPTET_TRY(measure::check_mpi(processes != nullptr ? processes : std::getenv("PMI_SIZE")));
+  fmt::print(stderr, "WARNING: --enable-mpi has no effect: this process measures alone.\n");
+  return Ok{};
+}
+
 int run_perf(const PerfWords& words, OutputFormat format) {
   const Result<std::unique_ptr<os::Interrupt>> interrupt = os::Interrupt::start();
   if (!interrupt.ok()) {
@@ -255,6 +269,9 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   }
   if (const Result<Ok> offered = check_refused_words(words); !offered.ok()) {
     return fail(offered.error(), format);
+  }
+  if (const Result<Ok> alone = note_mpi(words); !alone.ok()) {
+    return fail(alone.error(), format);
   }
   Result<measure::PerfPlan> plan = measure::plan_of(words.arguments);
   if (!plan.ok()) {

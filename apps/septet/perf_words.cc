@@ -141,6 +141,25 @@ void add_metrics_options(CLI::App& verb, measure::PerfArguments& words) {
                   "Milliseconds between readings (1000)");
 }
 
+void add_trace_options(CLI::App& verb, measure::TraceRequest& trace) {
+  verb.add_option("--trace-level", trace.levels,
+                  "OFF, TIMESTAMPS or TENSORS, told to the server before the run; may be repeated")
+      ->allow_extra_args(false);
+  verb.add_option("--trace-file", trace.file, "Where the server writes its traces");
+  verb.add_option("--trace-rate", trace.rate, "Trace one request of so many");
+  verb.add_option("--trace-count", trace.count, "Traces at most; -1 = without an end");
+  verb.add_option("--log-frequency", trace.log_frequency,
+                  "So many traces into each file; 0 = all into one");
+}
+
+// Words that change nothing here, for the scripts that have them.
+void add_idle_options(CLI::App& verb, PerfWords& words) {
+  verb.add_flag("--enable-mpi", words.enable_mpi,
+                "As perf_analyzer's without mpirun: this process measures alone");
+  verb.add_flag("--serial-sequences", words.serial_sequences,
+                "As perf_analyzer's; a sequence has one request in flight in any case");
+}
+
 // Words of older scripts; help shows today's.
 void add_old_options(CLI::App& verb, measure::PerfArguments& words) {
   constexpr const char* kHidden = "";
@@ -172,6 +191,8 @@ void add_perf_words(CLI::App& verb, PerfWords& words) {
   add_sequence_options(verb, words);
   add_output_options(verb, words.output);
   add_metrics_options(verb, words.arguments);
+  add_trace_options(verb, words.arguments.trace);
+  add_idle_options(verb, words);
   add_old_options(verb, words.arguments);
   add_refused_options(verb, words);
 }

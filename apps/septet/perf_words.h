@@ -23,6 +23,8 @@ struct PerfWords {
   std::uint64_t seed = 1;
   std::uint64_t output_shared_memory_bytes = 102'400;
   unsigned max_threads = 0;
+  bool enable_mpi = false;
+  bool serial_sequences = false;
   std::map<std::string, std::string> refused;  // options that are not offered, with their values
 };
 

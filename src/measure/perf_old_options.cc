@@ -12,9 +12,6 @@ namespace {
 
 constexpr const char* kNoServerInside =
     "no server is started inside: start septet serve --model-repository DIR and name it with -u";
-constexpr const char* kTraceSettings =
-    "the server's tracing is switched by the server: POST its settings to /v2/trace/setting before "
-    "the run";
 constexpr const char* kLoadThatChanges =
     "measure each level with --concurrency-range, or replay a load that changes with "
     "--request-trace FILE";
@@ -29,14 +26,6 @@ constexpr std::array kRefusedOptions = {
                   "it belongs to TensorFlow Serving; leave it out"},
     RefusedOption{"--triton-server-directory", true, "/opt/tritonserver", kNoServerInside},
     RefusedOption{"--model-repository", true, "", kNoServerInside},
-    RefusedOption{"--trace-file", true, "", kTraceSettings},
-    RefusedOption{"--trace-level", true, "OFF", kTraceSettings},
-    RefusedOption{"--trace-rate", true, "1000", kTraceSettings},
-    RefusedOption{"--trace-count", true, "-1", kTraceSettings},
-    RefusedOption{"--log-frequency", true, "0", kTraceSettings},
-    RefusedOption{"--enable-mpi", false, "",
-                  "name several servers with -u URL -u URL, or start one septet perf on each "
-                  "machine and give septet report all their files"},
     RefusedOption{"--bls-composing-models", true, "",
                   "the parts' statistics are at /v2/models/PART/stats; measure a part alone with "
                   "-m PART"},
@@ -45,7 +34,6 @@ constexpr std::array kRefusedOptions = {
     RefusedOption{"--profile-export-file", true, "",
                   "-f FILE writes FILE.jsonl with windows and histograms of every level"},
     RefusedOption{"--fixed-schedule", false, "", "replay arrival times with --request-trace FILE"},
-    RefusedOption{"--serial-sequences", false, "", kSessions},
     RefusedOption{"--session-concurrency", true, "", kSessions},
 };
 
@@ -89,6 +77,17 @@ Result<PerfArguments> in_todays_words(PerfArguments arguments) {
 }
 
 std::span<const RefusedOption> refused_options() { return kRefusedOptions; }
+
+Result<Ok> check_mpi(const char* processes) {
+  const std::optional<std::uint64_t> number =
+      processes == nullptr ? std::nullopt : parse_uint(processes);
+  if (number.value_or(1) <= 1) {
+    return Ok{};
+  }
+  return usage(fmt::format("--enable-mpi with {} processes is not offered", *number),
+               "name several servers with -u URL -u URL, or start one septet perf on each machine "
+               "and give septet report all their files");
+}
 
 Result<Ok> refuse(const RefusedOption& option, const std::string& value) {
   if (option.takes_value && *option.same_value != '\0' &&

@@ -25,6 +25,10 @@ struct RefusedOption {
 
 std::span<const RefusedOption> refused_options();
 
+// --enable-mpi in this many processes, as mpirun's environment says; null = outside mpirun, where
+// perf_analyzer measures by itself. kUsage for more than one.
+Result<Ok> check_mpi(const char* processes);
+
 // kUsage unless the value asks for what is done anyway.
 Result<Ok> refuse(const RefusedOption& option, const std::string& value);
 

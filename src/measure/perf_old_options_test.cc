@@ -51,5 +51,12 @@ TEST(RefusedOptions, AreAcceptedWhenTheyAskForWhatIsDoneAnyway) {
   }
 }
 
+TEST(PerfOldOptions, MpiIsTakenAloneOnly) {
+  EXPECT_TRUE(check_mpi(nullptr).ok());
+  EXPECT_TRUE(check_mpi("1").ok());
+  EXPECT_TRUE(check_mpi("what").ok());
+  EXPECT_EQ(check_mpi("2").error().kind, ErrorKind::kUsage);
+}
+
 }  // namespace
 }  // namespace septet::measure

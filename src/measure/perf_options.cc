@@ -314,6 +314,7 @@ Result<PerfPlan> plan_of(const PerfArguments& words) {
   SEPTET_TRY(read_search(arguments, plan));
   SEPTET_TRY(read_calls(arguments, plan));
   SEPTET_TRY(read_metrics(arguments, plan));
+  SEPTET_TRY(check_trace(arguments.trace));
   SEPTET_TRY(read_rules(arguments, plan));
   SEPTET_TRY(read_input(arguments, plan));
   SEPTET_TRY(read_sequences(arguments, plan));

@@ -16,6 +16,7 @@
 #include "measure/measurement_rules.h"
 #include "measure/message_compression.h"
 #include "measure/perf_tls_options.h"
+#include "measure/trace_request.h"
 
 namespace septet::measure {
 
@@ -31,6 +32,7 @@ struct PerfArguments {
   std::string grpc_compression = "none";        // none, gzip or deflate
   std::vector<std::string> request_parameters;  // "NAME:VALUE:TYPE"
   TlsWords tls;
+  TraceRequest trace;
   bool collect_metrics = false;
   std::optional<std::string> metrics_url;
   std::optional<std::uint64_t> metrics_interval_ms;

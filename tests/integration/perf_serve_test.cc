@@ -103,5 +103,43 @@ TEST_F(PerfServeTest, AnswersThatValidationDataDoesNotExpectAreCountedAsWrong) {
   }
 }
 
+TEST_F(PerfServeTest, TheServerTracesAsToldBeforeTheRun) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start({.trace = {.file = folder_ / "trace.json"}});
+
+  for (const std::vector<std::string>& way :
+       {std::vector<std::string>{"-u", http()},
+        std::vector<std::string>{"-u", grpc(), "-i", "grpc"}}) {
+    SCOPED_TRACE(testing::PrintToString(way));
+    std::vector<std::string> words = {
+        "-m", "copy", "--shape", "IN:3", "--trace-level", "TIMESTAMPS", "--trace-rate", "5"};
+    words.insert(words.end(), way.begin(), way.end());
+    expect_measured(words);
+    const std::string settings = client_->get("/v2/trace/setting").body;
+    EXPECT_THAT(settings, HasSubstr(R"("trace_level":["TIMESTAMPS"],"trace_rate":"5")"));
+    EXPECT_EQ(
+        client_->post("/v2/trace/setting", R"({"trace_level":null,"trace_rate":null})").status,
+        200U);
+  }
+  server_.server().tracer().close();
+  EXPECT_THAT(test::read_text(folder_ / "trace.json"), HasSubstr(R"("model_name":"copy")"));
+}
+
+TEST_F(PerfServeTest, AServerThatDoesNotTraceSaysSo) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start();
+  const std::vector<std::string> words = {"-m",         "copy", "--shape", "IN:3", "--trace-level",
+                                          "TIMESTAMPS", "-u"};
+
+  for (const std::vector<std::string>& way :
+       {std::vector<std::string>{http()}, std::vector<std::string>{grpc(), "-i", "grpc"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), way.begin(), way.end());
+    EXPECT_EQ(run(all), 1);
+    EXPECT_THAT(output_, HasSubstr("refused the trace settings: "));
+    EXPECT_THAT(output_, HasSubstr("there is no file for traces"));
+  }
+}
+
 }  // namespace
 }  // namespace septet

@@ -213,10 +213,10 @@ void SimulatedServer::Impl::received(Connection& connection, std::string_view pa
     infer(connection, whole);
     return;
   }
-  if (path.starts_with("/v2/systemsharedmemory/")) {
+  if (path.starts_with("/v2/systemsharedmemory/") || path == "/v2/trace/setting") {
     const std::lock_guard lock(mutex_);
     last_registration_ = whole;
-    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     return;
   }
   const std::string body = describe(path);

@@ -69,7 +69,8 @@ class SimulatedServer {
   std::uint64_t requests() const;
   // Most inference requests that were in the server at once.
   std::uint64_t most_at_once() const;
-  // Head and body of the latest inference request, and of the latest one about shared memory.
+  // Head and body of the latest inference request, and of the latest one about shared memory or
+  // traces.
   std::string last_request() const;
   std::string last_registration() const;
 

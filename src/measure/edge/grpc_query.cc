@@ -173,6 +173,21 @@ Result<Ok> unregister_shared_memory_grpc(const ServerAccess& server, const std::
   return reply.ok() ? Result<Ok>(Ok{}) : reply.error();
 }
 
+Result<Ok> set_trace_grpc(const ServerAccess& server, const TraceRequest& request) {
+  ::inference::TraceSettingRequest message;
+  for (const auto& [name, values] : request.settings()) {
+    auto& setting = (*message.mutable_settings())[name];
+    for (const std::string& value : values) {
+      setting.add_value(value);
+    }
+  }
+  ::inference::TraceSettingResponse response;
+  const Result<Ok> done = call(server, "TraceSetting", message, response);
+  return done.ok() || done.error().kind == ErrorKind::kPrecondition
+             ? done
+             : trace_refused(server.endpoint, done.error().message);
+}
+
 std::string statistics_request_grpc(const std::string& model, const std::string& version) {
   ::inference::ModelStatisticsRequest request;
   request.set_name(model);

@@ -31,6 +31,9 @@ Result<Ok> register_shared_memory_grpc(const ServerAccess& server, const std::st
 Result<Ok> unregister_shared_memory_grpc(const ServerAccess& server, const std::string& region,
                                          Duration timeout);
 
+// TraceSetting of all models. kFailed with the server's words when it refuses.
+Result<Ok> set_trace_grpc(const ServerAccess& server, const TraceRequest& request);
+
 // The framed request for a model's counters, and the counters from the answer.
 std::string statistics_request_grpc(const std::string& model, const std::string& version);
 Result<ServerStatistics> parse_statistics_grpc(std::string_view message, const std::string& model,

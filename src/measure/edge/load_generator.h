@@ -27,6 +27,7 @@
 #include "measure/measurement_rules.h"
 #include "measure/message_compression.h"
 #include "measure/model_description.h"
+#include "measure/trace_request.h"
 #include "os/endpoint.h"
 
 namespace septet::measure {
@@ -57,6 +58,7 @@ struct GeneratorOptions {
   SequenceOptions sequence;
   std::vector<std::string> input_files;  // JSON files or directories; empty = data is made up
   MessageCompression grpc_compression = MessageCompression::kNone;  // of requests
+  TraceRequest trace;                                  // told to every server before the load
   bool shared_memory = false;                          // tensors through POSIX shared memory
   std::uint64_t output_shared_memory_bytes = 102'400;  // of an output without a fixed size
   std::optional<MetricsSource> metrics;                // of the server's GPUs; nothing = not read

@@ -150,6 +150,9 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     // Said to every call: one whose message is not compressed says so in the message's prefix.
     resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
   }
+  for (const ServerAccess& access : options.trace.empty() ? decltype(servers)() : servers) {
+    SEPTET_TRY(grpc ? set_trace_grpc(access, options.trace) : set_trace(access, options.trace));
+  }
   LoadSetup setup;
   if (options.metrics) {
     const Result<GpuReading> reading = read_gpu_metrics(*options.metrics);

@@ -253,6 +253,16 @@ Result<ModelDescription> query_model(const ServerAccess& server, const std::stri
   return model;
 }
 
+Result<Ok> set_trace(const ServerAccess& server, const TraceRequest& request) {
+  const Result<HttpReply> reply =
+      http_exchange(server, "POST", "/v2/trace/setting", trace_setting_json(request));
+  if (!reply.ok()) {
+    return reply.error();
+  }
+  return reply->status == 200 ? Result<Ok>(Ok{})
+                              : trace_refused(server.endpoint, error_text(reply->body));
+}
+
 Result<ServerStatistics> parse_statistics(std::string_view body, const std::string& model,
                                           const std::string& version) {
   const json object = json::parse(body, nullptr, false);

@@ -14,6 +14,7 @@
 #include "measure/edge/server_access.h"
 #include "measure/level_result.h"
 #include "measure/model_description.h"
+#include "measure/trace_request.h"
 #include "os/endpoint.h"
 
 namespace septet::measure {
@@ -43,6 +44,9 @@ Result<ServerDescription> query_server(const ServerAccess& access);
 // GET metadata and config. kNotFound when the server does not know the model.
 Result<ModelDescription> query_model(const ServerAccess& server, const std::string& model,
                                      const std::string& version);
+
+// POST /v2/trace/setting. kFailed with the server's words when it refuses.
+Result<Ok> set_trace(const ServerAccess& server, const TraceRequest& request);
 
 // The body of GET /v2/models/M/stats: the counters of that version, or of all versions together
 // when it is empty.

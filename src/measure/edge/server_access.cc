@@ -9,6 +9,13 @@ Error no_answer(const os::Endpoint& endpoint, const std::string& why, ErrorKind 
                     "start a server there (septet serve) or name another with -u");
 }
 
+Error trace_refused(const os::Endpoint& endpoint, const std::string& words) {
+  return make_error(ErrorKind::kFailed,
+                    fmt::format("{} refused the trace settings: {}", endpoint.text(), words),
+                    "leave the refused --trace- option out, or start the server with its tracing "
+                    "(septet serve, tritonserver: --trace-config triton,file=PATH)");
+}
+
 Error failed_exchange(const ServerAccess& server, FailureKind kind, const std::string& why,
                       const std::string& hint) {
   if (kind == FailureKind::kConnect) {

@@ -34,6 +34,8 @@ struct ServerAccess {
 // No connection to the server came about, and why.
 Error no_answer(const os::Endpoint& endpoint, const std::string& why,
                 ErrorKind kind = ErrorKind::kPrecondition);
+// The server's words against the --trace- options.
+Error trace_refused(const os::Endpoint& endpoint, const std::string& words);
 // What an exchange with the server failed by: no_answer(), or kFailed with what to do.
 Error failed_exchange(const ServerAccess& server, FailureKind kind, const std::string& why,
                       const std::string& hint);
