@@ -127,6 +127,7 @@ measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const
   options.intervals = std::move(gaps);
   options.input_files = plan.input_files;
   options.grpc_compression = plan.grpc_compression;
+  options.called_models = plan.parts;
   options.trace = words.arguments.trace;
   options.shared_memory = plan.shared_memory;
   options.output_shared_memory_bytes = words.output_shared_memory_bytes;
@@ -210,11 +211,28 @@ class PerfRun {
     if (csv_file.starts_with("/dev/")) {
       return Ok{};  // nothing can lie beside it
     }
+    if (format_.server_columns) {
+      SEPTET_TRY(open_part_files(csv_file));
+    }
     Result<os::AppendFile> open_form = os::AppendFile::create(csv_file + ".jsonl");
     if (!open_form.ok()) {
       return open_form.error();
     }
     open_form_.emplace(*std::move(open_form));
+    return Ok{};
+  }
+
+  Result<Ok> open_part_files(const std::string& csv_file) {
+    for (const measure::ModelPart& part : plan_.parts) {
+      Result<os::AppendFile> file =
+          os::AppendFile::create(measure::perf_part_csv_file(csv_file, part));
+      if (!file.ok()) {
+        return file.error();
+      }
+      part_csvs_.push_back(*std::move(file));
+      SEPTET_TRY(part_csvs_.back().append(
+          measure::perf_part_csv_header(format_, part.has_response_cache)));
+    }
     return Ok{};
   }
 
@@ -224,6 +242,10 @@ class PerfRun {
     std::fflush(stdout);
     if (csv_ && written_.ok()) {
       written_ = csv_->append(measure::perf_csv_row(format_, result));
+    }
+    for (std::size_t i = 0; i < part_csvs_.size() && written_.ok(); ++i) {
+      written_ = part_csvs_[i].append(
+          measure::perf_part_csv_row(result, i, plan_.parts[i].has_response_cache));
     }
     if (open_form_ && written_.ok()) {
       context_.unix_time_ns = os::unix_time_ns();
@@ -237,6 +259,7 @@ class PerfRun {
   measure::PerfCsvFormat format_;
   measure::MeasurementContext context_;
   std::optional<os::AppendFile> csv_;
+  std::vector<os::AppendFile> part_csvs_;  // in the order of the plan's parts
   std::optional<os::AppendFile> open_form_;
   Result<Ok> written_ = Ok{};
   std::vector<measure::LevelResult> results_;

@@ -125,6 +125,11 @@ void add_sequence_options(CLI::App& verb, PerfWords& words) {
                   "As perf_analyzer's; one thread carries the load here");
 }
 
+void add_part_options(CLI::App& verb, measure::PerfArguments& words) {
+  verb.add_option("--bls-composing-models", words.called_models,
+                  "NAME[:VERSION],... that the model calls: their statistics are shown too");
+}
+
 void add_output_options(CLI::App& verb, PerfOutput& output) {
   verb.add_option("-f", output.csv_file,
                   "CSV file; everything that was measured goes to FILE.jsonl beside it")
@@ -191,6 +196,7 @@ void add_perf_words(CLI::App& verb, PerfWords& words) {
   add_sequence_options(verb, words);
   add_output_options(verb, words.output);
   add_metrics_options(verb, words.arguments);
+  add_part_options(verb, words.arguments);
   add_trace_options(verb, words.arguments.trace);
   add_idle_options(verb, words);
   add_old_options(verb, words.arguments);

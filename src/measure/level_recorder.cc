@@ -86,7 +86,7 @@ std::vector<WindowResult> LevelRecorder::windows() const {
   return results;
 }
 
-void LevelRecorder::server_snapshot(std::size_t boundary, const ServerStatistics& snapshot) {
+void LevelRecorder::server_snapshot(std::size_t boundary, const ServerSnapshot& snapshot) {
   snapshots_[boundary] = snapshot;
 }
 
@@ -146,7 +146,12 @@ LevelResult LevelRecorder::result(LevelVerdict verdict) const {
   const auto after = snapshots_.find(closed_.size());
   if (merged > 0 && before != snapshots_.end() && after != snapshots_.end()) {
     result.has_server_statistics = true;
-    result.server = ServerStatistics::difference(after->second, before->second);
+    const ServerSnapshot& end = after->second;
+    const ServerSnapshot& begin = before->second;
+    result.server = ServerStatistics::difference(end.model, begin.model);
+    for (std::size_t i = 0; i < end.parts.size() && i < begin.parts.size(); ++i) {
+      result.parts.push_back(ServerStatistics::difference(end.parts[i], begin.parts[i]));
+    }
   }
   return result;
 }

@@ -52,7 +52,7 @@ class LevelRecorder {
   std::vector<WindowResult> windows() const;
 
   // The server's counters as they were at a boundary.
-  void server_snapshot(std::size_t boundary, const ServerStatistics& snapshot);
+  void server_snapshot(std::size_t boundary, const ServerSnapshot& snapshot);
 
   // The level's figures from the windows that the rules merge.
   LevelResult result(LevelVerdict verdict) const;
@@ -80,7 +80,7 @@ class LevelRecorder {
   Instant window_start_{};
   Window open_;
   std::vector<Window> closed_;
-  std::map<std::size_t, ServerStatistics> snapshots_;
+  std::map<std::size_t, ServerSnapshot> snapshots_;
 };
 
 }  // namespace septet::measure

@@ -95,10 +95,12 @@ TEST_F(LevelRecorderTest, NothingBeforeTheStartIsCounted) {
 TEST_F(LevelRecorderTest, ServerStatisticsAreTheDifferenceOverTheMergedWindows) {
   LevelRecorder recorder(Level{LoadMode::kConcurrency, 1}, rules_, 1);
   recorder.start(at(0));
-  ServerStatistics snapshot;
+  ServerSnapshot snapshot;
+  snapshot.parts.resize(2);
   for (std::size_t i = 0; i < 4; ++i) {
     window(recorder, 10, 10);
-    snapshot.inference_count += i == 0 ? 1000 : 10;
+    snapshot.model.inference_count += i == 0 ? 1000 : 10;
+    snapshot.parts[1].inference_count += i == 0 ? 500 : 20;
     recorder.server_snapshot(recorder.windows_closed(), snapshot);
   }
 
@@ -106,6 +108,9 @@ TEST_F(LevelRecorderTest, ServerStatisticsAreTheDifferenceOverTheMergedWindows) 
 
   EXPECT_TRUE(result.has_server_statistics);
   EXPECT_EQ(result.server.inference_count, 30U);
+  ASSERT_EQ(result.parts.size(), 2U);
+  EXPECT_EQ(result.parts[0].inference_count, 0U);
+  EXPECT_EQ(result.parts[1].inference_count, 60U);
 }
 
 TEST_F(LevelRecorderTest, WithoutBothSnapshotsThereAreNoServerStatistics) {

@@ -36,6 +36,12 @@ std::string FailureCounts::text() const {
   return text.empty() ? "none" : text;
 }
 
+std::uint64_t ServerStatistics::overhead_ns() const {
+  return minus(success.mean_ns(), queue.mean_ns() + compute_input.mean_ns() +
+                                      compute_infer.mean_ns() + compute_output.mean_ns() +
+                                      cache_hit.mean_ns() + cache_miss.mean_ns());
+}
+
 ServerStatistics ServerStatistics::difference(const ServerStatistics& later,
                                               const ServerStatistics& earlier) {
   ServerStatistics result;

@@ -74,11 +74,19 @@ struct ServerStatistics {
   ServerDuration success, queue, compute_input, compute_infer, compute_output, cache_hit,
       cache_miss;
 
+  // Mean nanoseconds of a request that are in no other counter.
+  std::uint64_t overhead_ns() const;
   // Counters that went back (a restarted server) give 0, not a huge number.
   static ServerStatistics difference(const ServerStatistics& later,
                                      const ServerStatistics& earlier);
   void merge(const ServerStatistics& other);
   bool operator==(const ServerStatistics&) const = default;
+};
+
+// The counters at one moment, of the model and of its parts in the description's order.
+struct ServerSnapshot {
+  ServerStatistics model{};
+  std::vector<ServerStatistics> parts{};
 };
 
 // mean +- half_width, 95 %.
@@ -126,7 +134,8 @@ struct LevelResult {
   bool has_server_statistics = false;  // the server lists the statistics extension and answered
   bool has_response_cache = false;     // the model's response cache is on
   ServerStatistics server;
-  std::optional<GpuFigures> gpus;  // from the server's metrics, where they are collected
+  std::vector<ServerStatistics> parts;  // of an ensemble's parts, in the description's order
+  std::optional<GpuFigures> gpus;       // from the server's metrics, where they are collected
 
   bool stable = false;       // the rule was met; false: kept and marked
   bool over_limit = false;   // the judged latency exceeds the latency limit

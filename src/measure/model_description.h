@@ -3,6 +3,7 @@
 // Made from the server's metadata and configuration (edge/model_query.h). A value type.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,14 @@ struct TensorDescription {
   bool is_shape_tensor = false;
 };
 
+// A model that another one calls, and that has statistics of its own.
+struct ModelPart {
+  std::string name;
+  std::string version;  // empty = the server's choice
+  bool has_response_cache = false;
+  auto operator<=>(const ModelPart&) const = default;
+};
+
 struct ModelDescription {
   std::string name;
   std::string version;  // the one that answers when none is named
@@ -30,6 +39,7 @@ struct ModelDescription {
   bool is_sequence_model = false;
   bool is_decoupled = false;
   bool has_response_cache = false;
+  std::vector<ModelPart> parts;  // of an ensemble: the models of its steps, each once
 };
 
 struct ServerDescription {

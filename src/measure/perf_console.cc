@@ -79,32 +79,48 @@ std::string client_lines(const PerfPlan& plan, const LevelResult& result) {
   return text;
 }
 
-std::string server_lines(const LevelResult& result) {
-  const ServerStatistics& server = result.server;
-  std::string text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out,
-                 "  Server: \n    Inference count: {}\n    Execution count: {}\n"
-                 "    Successful request count: {}\n",
-                 server.inference_count, server.execution_count, server.success.count);
-  const std::uint64_t request = server.success.mean_us();
-  const std::uint64_t parts_ns = server.queue.mean_ns() + server.compute_input.mean_ns() +
-                                 server.compute_infer.mean_ns() + server.compute_output.mean_ns();
-  const std::uint64_t request_ns = server.success.mean_ns();
-  if (result.has_response_cache) {
-    fmt::format_to(out, "    Cache hit count: {}\n", server.cache_hit.count);
+// What the server counted of one model; an ensemble's computation is shown by its parts.
+std::string statistics_lines(const ServerStatistics& server, std::string_view indent,
+                             bool has_cache, bool has_parts) {
+  if (server.success.count == 0 && !has_parts) {
+    return fmt::format("{}Request count: 0\n", indent);
   }
-  fmt::format_to(out,
-                 "    Avg request latency: {} usec (overhead {} usec + queue {} usec + compute "
-                 "input {} usec + compute infer {} usec + compute output {} usec",
-                 request, request_ns > parts_ns ? (request_ns - parts_ns) / 1000 : 0,
-                 server.queue.mean_us(), server.compute_input.mean_us(),
-                 server.compute_infer.mean_us(), server.compute_output.mean_us());
-  if (result.has_response_cache) {
+  std::string text = fmt::format(
+      "{0}Inference count: {1}\n{0}Execution count: {2}\n{0}Successful request count: {3}\n",
+      indent, server.inference_count, server.execution_count, server.success.count);
+  const auto out = std::back_inserter(text);
+  if (has_cache) {
+    fmt::format_to(out, "{}Cache hit count: {}\n", indent, server.cache_hit.count);
+  }
+  fmt::format_to(out, "{}Avg request latency: {} usec (overhead {} usec + queue {} usec + compute",
+                 indent, server.success.mean_us(), server.overhead_ns() / 1000,
+                 server.queue.mean_us());
+  if (has_parts) {
+    const std::uint64_t compute_ns = server.compute_input.mean_ns() +
+                                     server.compute_infer.mean_ns() +
+                                     server.compute_output.mean_ns();
+    return text + fmt::format(" {} usec)\n", compute_ns / 1000);
+  }
+  fmt::format_to(out, " input {} usec + compute infer {} usec + compute output {} usec",
+                 server.compute_input.mean_us(), server.compute_infer.mean_us(),
+                 server.compute_output.mean_us());
+  if (has_cache) {
     fmt::format_to(out, " + cache hit {} usec + cache miss {} usec", server.cache_hit.mean_us(),
                    server.cache_miss.mean_us());
   }
   return text + ")\n";
+}
+
+std::string server_lines(const LevelResult& result, const std::vector<ModelPart>& parts) {
+  std::string text = "  Server: \n" + statistics_lines(result.server, "    ",
+                                                       result.has_response_cache, !parts.empty());
+  text += parts.empty() ? "" : "\n  Composing models: \n";
+  for (std::size_t i = 0; i < parts.size() && i < result.parts.size(); ++i) {
+    text +=
+        fmt::format("{}  {}, version: {}\n", i == 0 ? "" : "\n", parts[i].name, parts[i].version);
+    text += statistics_lines(result.parts[i], "      ", parts[i].has_response_cache, false);
+  }
+  return text;
 }
 
 // Four blocks, a line for each GPU.
@@ -185,7 +201,7 @@ std::string perf_level_text(const PerfPlan& plan, const LevelResult& result) {
                          : fmt::format("Request Rate: {} inference requests per seconds\n", level);
   text += client_lines(plan, result);
   if (result.has_server_statistics) {
-    text += server_lines(result);
+    text += server_lines(result, plan.parts);
   }
   if (result.gpus) {
     text += gpu_lines(*result.gpus);

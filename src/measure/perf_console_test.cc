@@ -151,5 +151,31 @@ TEST(PerfConsole, GpusAreShownBelowTheServer) {
                                                                   "      GPU-a : 4096 bytes\n"));
 }
 
+TEST(PerfConsole, AnEnsemblesPartsFollowIt) {
+  PerfPlan plan;
+  plan.parts = {{"decode", "2"}, {"resnet", ""}};
+  LevelResult result;
+  result.has_server_statistics = true;
+  result.server.success = {10, 50'000'000};
+  result.server.inference_count = result.server.execution_count = 10;
+  result.server.queue = {10, 1'000'000};
+  result.server.compute_infer = {10, 40'000'000};
+  ServerStatistics part = result.server;
+  part.success = {10, 45'000'000};
+  result.parts = {part, ServerStatistics()};
+
+  EXPECT_THAT(perf_level_text(plan, result),
+              testing::HasSubstr(
+                  "  Server: \n    Inference count: 10\n    Execution count: 10\n"
+                  "    Successful request count: 10\n"
+                  "    Avg request latency: 5000 usec (overhead 900 usec + queue 100 usec + "
+                  "compute 4000 usec)\n\n"
+                  "  Composing models: \n  decode, version: 2\n      Inference count: 10\n"
+                  "      Execution count: 10\n      Successful request count: 10\n"
+                  "      Avg request latency: 4500 usec (overhead 400 usec + queue 100 usec + "
+                  "compute input 0 usec + compute infer 4000 usec + compute output 0 usec)\n\n"
+                  "  resnet, version: \n      Request count: 0\n"));
+}
+
 }  // namespace
 }  // namespace septet::measure

@@ -40,6 +40,25 @@ std::string gpu_cells(const GpuFigures& gpus) {
          by_gpu(gpus.most_memory_bytes()) + by_gpu(gpus.total_memory_bytes());
 }
 
+constexpr const char* kServerColumns =
+    ",Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,"
+    "Server Compute Output";
+constexpr const char* kCacheColumns = ",Server Cache Hit,Server Cache Miss";
+
+const char* level_column(LoadMode mode) {
+  return mode == LoadMode::kConcurrency ? "Concurrency" : "Request Rate";
+}
+
+std::string server_cells(const ServerStatistics& server, std::uint64_t outside_us, bool has_cache) {
+  std::string cells = fmt::format(",{},{},{},{},{}", outside_us, server.queue.mean_us(),
+                                  server.compute_input.mean_us(), server.compute_infer.mean_us(),
+                                  server.compute_output.mean_us());
+  if (has_cache) {
+    cells += fmt::format(",{},{}", server.cache_hit.mean_us(), server.cache_miss.mean_us());
+  }
+  return cells;
+}
+
 std::string level_text(const Level& level) {
   return level.mode == LoadMode::kConcurrency
              ? fmt::format("{}", static_cast<std::uint64_t>(level.value))
@@ -59,15 +78,11 @@ std::uint64_t network_us(const LevelResult& result) {
 }
 
 std::string perf_csv_header(const PerfCsvFormat& format) {
-  std::string line = format.mode == LoadMode::kConcurrency ? "Concurrency" : "Request Rate";
+  std::string line = level_column(format.mode);
   line += ",Inferences/Second,Client Send";
   if (format.server_columns) {
-    line +=
-        ",Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,"
-        "Server Compute Output";
-    if (format.cache_columns) {
-      line += ",Server Cache Hit,Server Cache Miss";
-    }
+    line += kServerColumns;
+    line += format.cache_columns ? kCacheColumns : "";
   }
   line += ",Client Recv";
   for (const int percentile : percentiles(format)) {
@@ -89,13 +104,7 @@ std::string perf_csv_row(const PerfCsvFormat& format, const LevelResult& result)
   std::string line = fmt::format("{},{:g},{}", level_text(result.level), result.throughput, send);
   const auto out = std::back_inserter(line);
   if (format.server_columns) {
-    const ServerStatistics& server = result.server;
-    fmt::format_to(out, ",{},{},{},{},{}", network_us(result), server.queue.mean_us(),
-                   server.compute_input.mean_us(), server.compute_infer.mean_us(),
-                   server.compute_output.mean_us());
-    if (format.cache_columns) {
-      fmt::format_to(out, ",{},{}", server.cache_hit.mean_us(), server.cache_miss.mean_us());
-    }
+    line += server_cells(result.server, network_us(result), format.cache_columns);
   }
   fmt::format_to(out, ",{}", receive);
   for (const int percentile : percentiles(format)) {
@@ -113,6 +122,28 @@ std::string perf_csv_row(const PerfCsvFormat& format, const LevelResult& result)
     }
   }
   return line + "\n";
+}
+
+std::string perf_part_csv_header(const PerfCsvFormat& format, bool has_cache) {
+  return fmt::format("{},Inferences/Second,Client Send{}{},Client Recv\n",
+                     level_column(format.mode), kServerColumns, has_cache ? kCacheColumns : "");
+}
+
+std::string perf_part_csv_row(const LevelResult& result, std::size_t index, bool has_cache) {
+  const ServerStatistics part =
+      index < result.parts.size() ? result.parts[index] : ServerStatistics();
+  const auto whole_model = static_cast<double>(result.server.success.count);
+  const double throughput =
+      whole_model > 0 ? static_cast<double>(part.success.count) / whole_model * result.throughput
+                      : 0;
+  return fmt::format("{},{:g},0{},0\n", level_text(result.level), throughput,
+                     server_cells(part, part.overhead_ns() / 1000, has_cache));
+}
+
+std::string perf_part_csv_file(const std::string& csv_file, const ModelPart& part) {
+  const std::size_t name = csv_file.rfind('/') + 1;  // 0 without a folder
+  return fmt::format("{}{}_v{}.{}", csv_file.substr(0, name), part.name, part.version,
+                     csv_file.substr(name));
 }
 
 }  // namespace septet::measure

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "measure/level_result.h"
+#include "measure/model_description.h"
 
 namespace septet::measure {
 
@@ -24,6 +25,14 @@ struct PerfCsvFormat {
 // One line with its line end.
 std::string perf_csv_header(const PerfCsvFormat& format);
 std::string perf_csv_row(const PerfCsvFormat& format, const LevelResult& result);
+
+// The same of one part of an ensemble, as `has_cache` says with its cache: the part's own counters,
+// its throughput by the ensemble's, no percentiles, nothing sent or received by the client. `index`
+// is the part's place in result.parts.
+std::string perf_part_csv_header(const PerfCsvFormat& format, bool has_cache);
+std::string perf_part_csv_row(const LevelResult& result, std::size_t index, bool has_cache);
+// "MODEL_vVERSION.FILE" in FILE's folder.
+std::string perf_part_csv_file(const std::string& csv_file, const ModelPart& part);
 
 // The mean microseconds that were spent neither in the client's send and receive nor in the
 // server's queue, computation and cache; never below 0.

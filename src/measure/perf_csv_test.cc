@@ -121,5 +121,33 @@ TEST(PerfCsv, GpusAreListsInTheVerboseColumns) {
   EXPECT_TRUE(perf_csv_header(format).ends_with("p99 latency\n"));
 }
 
+TEST(PerfCsv, APartsFileHasItsOwnCountersAndNoPercentiles) {
+  PerfCsvFormat format;
+  LevelResult result;
+  result.level = {LoadMode::kConcurrency, 4};
+  result.throughput = 100;
+  result.server.success = {50, 50'000'000};
+  ServerStatistics part;
+  part.success = {100, 1'000'000'000};
+  part.queue = {100, 200'000'000};
+  part.compute_input = {100, 10'000'000};
+  part.compute_infer = {100, 700'000'000};
+  part.compute_output = {100, 20'000'000};
+  part.cache_hit = {100, 1'000'000};
+  result.parts = {ServerStatistics(), part};
+
+  EXPECT_EQ(perf_part_csv_header(format, false),
+            "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,"
+            "Server Compute Input,Server Compute Infer,Server Compute Output,Client Recv\n");
+  EXPECT_EQ(perf_part_csv_row(result, 1, false), "4,200,0,690,2000,100,7000,200,0\n");
+  EXPECT_EQ(perf_part_csv_row(result, 1, true), "4,200,0,690,2000,100,7000,200,10,0,0\n");
+  EXPECT_EQ(perf_part_csv_row(result, 0, false), "4,0,0,0,0,0,0,0,0\n");
+}
+
+TEST(PerfCsv, APartsFileStandsBesideTheEnsembles) {
+  EXPECT_EQ(perf_part_csv_file("perf.csv", {"resnet", "3"}), "resnet_v3.perf.csv");
+  EXPECT_EQ(perf_part_csv_file("out/perf.csv", {"resnet", ""}), "out/resnet_v.perf.csv");
+}
+
 }  // namespace
 }  // namespace septet::measure

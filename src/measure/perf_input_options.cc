@@ -80,6 +80,24 @@ Result<Ok> read_formats(const PerfArguments& arguments, InputOptions& input) {
 
 }  // namespace
 
+Result<Ok> read_called_models(const PerfArguments& arguments, PerfPlan& plan) {
+  if (arguments.called_models.empty()) {
+    return Ok{};
+  }
+  for (const std::string_view word : split(arguments.called_models, ',')) {
+    const std::string_view model = trim(word);
+    const std::size_t colon = model.find(':');
+    const std::string_view version =
+        colon == std::string_view::npos ? std::string_view() : model.substr(colon + 1);
+    if (model.empty() || colon == 0 || (colon != std::string_view::npos && !parse_uint(version))) {
+      return usage(fmt::format("--bls-composing-models '{}' is not NAME[:VERSION],...",
+                               arguments.called_models));
+    }
+    plan.parts.push_back({std::string(model.substr(0, colon)), std::string(version)});
+  }
+  return Ok{};
+}
+
 Result<Ok> read_sequences(const PerfArguments& arguments, PerfPlan& plan) {
   if (arguments.live_sequences == 0 || arguments.sequence_length == 0 ||
       arguments.sequence_length_variation < 0 || arguments.sequence_length_variation > 100) {

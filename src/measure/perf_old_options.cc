@@ -26,9 +26,6 @@ constexpr std::array kRefusedOptions = {
                   "it belongs to TensorFlow Serving; leave it out"},
     RefusedOption{"--triton-server-directory", true, "/opt/tritonserver", kNoServerInside},
     RefusedOption{"--model-repository", true, "", kNoServerInside},
-    RefusedOption{"--bls-composing-models", true, "",
-                  "the parts' statistics are at /v2/models/PART/stats; measure a part alone with "
-                  "-m PART"},
     RefusedOption{"--periodic-concurrency-range", true, "", kLoadThatChanges},
     RefusedOption{"--request-period", true, "", kLoadThatChanges},
     RefusedOption{"--profile-export-file", true, "",

@@ -290,6 +290,7 @@ void PerfPlan::use_intervals(const std::vector<Duration>& gaps) {
 }
 
 void PerfPlan::note_model(const ModelDescription& model) {
+  parts = model.parts;
   if (model.is_sequence_model && !call_mode_said) {
     call_mode = CallMode::kAsync;
   }
@@ -315,6 +316,7 @@ Result<PerfPlan> plan_of(const PerfArguments& words) {
   SEPTET_TRY(read_calls(arguments, plan));
   SEPTET_TRY(read_metrics(arguments, plan));
   SEPTET_TRY(check_trace(arguments.trace));
+  SEPTET_TRY(read_called_models(arguments, plan));
   SEPTET_TRY(read_rules(arguments, plan));
   SEPTET_TRY(read_input(arguments, plan));
   SEPTET_TRY(read_sequences(arguments, plan));

@@ -33,6 +33,7 @@ struct PerfArguments {
   std::vector<std::string> request_parameters;  // "NAME:VALUE:TYPE"
   TlsWords tls;
   TraceRequest trace;
+  std::string called_models;  // --bls-composing-models: NAME[:VERSION],...
   bool collect_metrics = false;
   std::optional<std::string> metrics_url;
   std::optional<std::uint64_t> metrics_interval_ms;
@@ -107,6 +108,7 @@ struct PerfPlan {
   std::vector<std::pair<std::string, std::string>> headers;
   std::optional<TlsOptions> tls;       // nothing = plain connections
   std::optional<MetricsPlan> metrics;  // nothing = not collected
+  std::vector<ModelPart> parts;  // of the model, once it is known; before: those that were named
   bool shared_memory = false;
   std::uint64_t first_sequence_id = 1;
   std::uint64_t last_sequence_id = UINT64_MAX;
@@ -114,7 +116,7 @@ struct PerfPlan {
   // The gaps of an open loop with given gaps become the plan's one level. A trace is replayed once,
   // in ten windows that all count.
   void use_intervals(const std::vector<Duration>& gaps);
-  // Sequence models are called asynchronously unless --sync was said.
+  // An ensemble's parts. Sequence models are called asynchronously unless --sync was said.
   void note_model(const ModelDescription& model);
   LevelSweep sweep() const;
 };

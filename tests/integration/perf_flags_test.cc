@@ -114,7 +114,8 @@ std::vector<Words> every_option() {
       {{"--trace-count", "-1"}},
       {{"--log-frequency", "10"}},
       {{"--enable-mpi"}},
-      {{"--bls-composing-models", "a,b"}, "-m PART"},
+      {{"--bls-composing-models", "simulated:1,simulated"}},
+      {{"--bls-composing-models", "a:b"}, "NAME[:VERSION]"},
       // Of later releases.
       {{"--request-count", "50"}},
       {{"--warmup-request-count", "5"}},

@@ -141,5 +141,57 @@ TEST_F(PerfServeTest, AServerThatDoesNotTraceSaysSo) {
   }
 }
 
+// An ensemble of "a" (the latest version) and then "b" (version 1).
+constexpr const char* kBoth = R"(
+platform: "ensemble"
+input { name: "X" data_type: TYPE_INT32 dims: -1 }
+output { name: "Y" data_type: TYPE_INT32 dims: -1 }
+ensemble_scheduling {
+  step { model_name: "a" model_version: -1 input_map { key: "IN" value: "X" }
+         output_map { key: "OUT" value: "middle" } }
+  step { model_name: "b" model_version: 1 input_map { key: "IN" value: "middle" }
+         output_map { key: "OUT" value: "Y" } } })";
+
+TEST_F(PerfServeTest, AnEnsemblesPartsHaveFilesOfTheirOwn) {
+  server_.add_copy("a", "TYPE_INT32");
+  server_.add_copy("b", "TYPE_INT32");
+  server_.folder().write("both/1/.keep", "");
+  server_.folder().write("both/config.pbtxt", kBoth);
+  start();
+
+  for (const std::vector<std::string>& way :
+       {std::vector<std::string>{"-u", http()},
+        std::vector<std::string>{"-u", grpc(), "-i", "grpc"}}) {
+    SCOPED_TRACE(testing::PrintToString(way));
+    std::vector<std::string> words = {"-m", "both", "--shape", "X:3", "-f", folder_ / "perf.csv"};
+    words.insert(words.end(), way.begin(), way.end());
+    expect_measured(words);
+    EXPECT_THAT(output_, HasSubstr("  Composing models: \n  a, version: \n"));
+    EXPECT_THAT(output_, HasSubstr("\n  b, version: 1\n"));
+    for (const char* name : {"a_v.perf.csv", "b_v1.perf.csv"}) {
+      const std::string text = test::read_text(folder_ / name);
+      EXPECT_THAT(text, testing::ContainsRegex("Server Compute Output,Client Recv\n1,[0-9.e+]+,0,"))
+          << name;
+      EXPECT_THAT(text, Not(HasSubstr("latency")));
+    }
+  }
+}
+
+TEST_F(PerfServeTest, ModelsThatAModelCallsAreShownAsItsParts) {
+  server_.add_copy("a", "TYPE_INT32");
+  server_.add_copy("caller", "TYPE_INT32");
+  start();
+
+  expect_measured({"-m", "caller", "-u", http(), "--shape", "IN:3", "-f", folder_ / "perf.csv",
+                   "--bls-composing-models", "a:1"});
+  EXPECT_THAT(output_,
+              HasSubstr("  Composing models: \n  a, version: 1\n      Request count: 0\n"));
+  EXPECT_THAT(test::read_text(folder_ / "a_v1.perf.csv"),
+              testing::EndsWith("\n1,0,0,0,0,0,0,0,0\n"));
+
+  EXPECT_EQ(run({"-m", "caller", "-u", http(), "--bls-composing-models", "nobody"}), 6);
+  EXPECT_THAT(output_, HasSubstr("nobody"));
+}
+
 }  // namespace
 }  // namespace septet

@@ -144,6 +144,10 @@ Result<ModelDescription> query_model_grpc(const ServerAccess& server, const std:
       }
     }
   }
+  for (const auto& step : config.ensemble_scheduling().step()) {
+    model.parts.push_back(
+        {step.model_name(), step.model_version() > 0 ? std::to_string(step.model_version()) : ""});
+  }
   model.is_sequence_model = config.has_sequence_batching();
   model.is_decoupled = config.model_transaction_policy().decoupled();
   model.has_response_cache = config.response_cache().enable();

@@ -84,11 +84,12 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
     settings.request_timeout = rules_.request_timeout;
     return settings;
   }
-  static StatisticsPoller::Settings poller_settings(const Target& target) {
+  StatisticsPoller::Settings poller_settings(const Target& target) const {
     StatisticsPoller::Settings settings;
     settings.servers = accesses_of(target);
     settings.model = target.model;
     settings.version = target.version;
+    settings.parts = description_.model.parts;
     settings.grpc = target.protocol != Protocol::kHttp;
     settings.make_client = client_factory(target, CallStyle::kUnary);
     return settings;
@@ -227,7 +228,7 @@ void LoadGenerator::Impl::take_snapshot() {
     return;
   }
   ++snapshots_missing_;
-  poller_.ask([this, boundary = recorder_->windows_closed()](const ServerStatistics* snapshot) {
+  poller_.ask([this, boundary = recorder_->windows_closed()](const ServerSnapshot* snapshot) {
     if (snapshot != nullptr) {
       recorder_->server_snapshot(boundary, *snapshot);
     }

@@ -58,6 +58,7 @@ struct GeneratorOptions {
   SequenceOptions sequence;
   std::vector<std::string> input_files;  // JSON files or directories; empty = data is made up
   MessageCompression grpc_compression = MessageCompression::kNone;  // of requests
+  std::vector<ModelPart> called_models;                // that the model calls by itself (BLS)
   TraceRequest trace;                                  // told to every server before the load
   bool shared_memory = false;                          // tensors through POSIX shared memory
   std::uint64_t output_shared_memory_bytes = 102'400;  // of an output without a fixed size

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "inference/v2_codec.h"
@@ -62,6 +63,26 @@ Result<Ok> finish_requests(RequestStreams& streams, const InputOptions& input, P
                           "leave --input-tensor-format json out");
       }
     }
+  }
+  return Ok{};
+}
+
+// Completes what is known of the model by what is known of its parts.
+Result<Ok> describe_parts(const ServerAccess& server, bool grpc,
+                          const std::vector<ModelPart>& called, ModelDescription& model) {
+  std::vector<ModelPart>& parts = model.parts;
+  parts.insert(parts.end(), called.begin(), called.end());
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  for (ModelPart& part : parts) {
+    const Result<ModelDescription> described =
+        grpc ? query_model_grpc(server, part.name, part.version)
+             : query_model(server, part.name, part.version);
+    if (!described.ok()) {
+      return described.error();
+    }
+    part.has_response_cache = described->has_response_cache;
+    model.is_sequence_model = model.is_sequence_model || described->is_sequence_model;
   }
   return Ok{};
 }
@@ -137,6 +158,7 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   if (!model.ok()) {
     return model.error();
   }
+  SEPTET_TRY(describe_parts(first, grpc, options.called_models, *model));
   Result<ServerDescription> server = grpc ? query_server_grpc(first) : query_server(first);
   if (!server.ok()) {
     return server.error();

@@ -126,6 +126,13 @@ void apply_config(ModelDescription& model, const json& config) {
       }
     }
   });
+  if (const json* ensemble = member(config, "ensemble_scheduling")) {
+    for_each_object(*ensemble, "step", [&](const json& step) {
+      const std::int64_t version = int_member(step, "model_version");
+      model.parts.push_back(
+          {text_member(step, "model_name"), version > 0 ? std::to_string(version) : ""});
+    });
+  }
   model.is_sequence_model = member(config, "sequence_batching") != nullptr;
   if (const json* policy = member(config, "model_transaction_policy")) {
     model.is_decoupled = true_member(*policy, "decoupled");

@@ -16,15 +16,16 @@ constexpr std::size_t kMaxQueries = 64;
 
 // One moment's counters, as they come in from the servers.
 struct StatisticsPoller::Snapshot {
-  ServerStatistics sum;
+  ServerSnapshot sum;
   std::size_t missing = 0;
   bool complete = true;
   OnSnapshot callback;
 
-  void add(const ServerStatistics* statistics) {
+  // Of the model (0) or of a part (from 1).
+  void add(std::size_t model, const ServerStatistics* statistics) {
     complete = complete && statistics != nullptr;
     if (statistics != nullptr) {
-      sum.merge(*statistics);
+      (model == 0 ? sum.model : sum.parts[model - 1]).merge(*statistics);
     }
     if (--missing == 0) {
       callback(complete ? &sum : nullptr);
@@ -32,25 +33,30 @@ struct StatisticsPoller::Snapshot {
   }
 };
 
-// A connection that asks one server.
+// A connection that asks one server for one model.
 class StatisticsPoller::Query final : public ExchangeClient::Listener {
  public:
-  Query(os::EventLoop& loop, const Settings& settings, std::size_t server)
-      : settings_(settings),
+  Query(os::EventLoop& loop, const Settings& settings, std::size_t server, std::size_t model)
+      : grpc_(settings.grpc),
         server_(server),
+        model_(model),
+        name_(model == 0 ? settings.model : settings.parts[model - 1].name),
+        version_(model == 0 ? settings.version : settings.parts[model - 1].version),
         client_(settings.make_client(loop, settings.servers[server].endpoint, *this,
                                      ExchangeClient::BodyUse::kKeep)) {
     if (settings.grpc) {
       head_ = grpc_path("ModelStatistics");
-      body_ = statistics_request_grpc(settings.model, settings.version);
+      body_ = statistics_request_grpc(name_, version_);
     } else {
-      head_ = request_head("GET", model_path(settings.model, settings.version) + "/stats",
+      head_ = request_head("GET", model_path(name_, version_) + "/stats",
                            settings.servers[server].named(), settings.servers[server].headers);
     }
   }
 
   bool busy() const { return client_->busy(); }
-  std::size_t server() const { return server_; }
+  bool asks(std::size_t server, std::size_t model) const {
+    return server_ == server && model_ == model;
+  }
   void ask(std::shared_ptr<Snapshot> snapshot) {
     snapshot_ = std::move(snapshot);
     client_->send({head_, body_, {}});
@@ -62,19 +68,22 @@ class StatisticsPoller::Query final : public ExchangeClient::Listener {
 
   void on_answered(ExchangeClient& /*client*/, const ExchangeClient::Answer& answer) override {
     const Result<ServerStatistics> statistics =
-        settings_.grpc ? parse_statistics_grpc(answer.body, settings_.model, settings_.version)
-                       : parse_statistics(answer.body, settings_.model, settings_.version);
+        grpc_ ? parse_statistics_grpc(answer.body, name_, version_)
+              : parse_statistics(answer.body, name_, version_);
     const bool good = answer.status == 200 && statistics.ok();
-    std::exchange(snapshot_, nullptr)->add(good ? &*statistics : nullptr);
+    std::exchange(snapshot_, nullptr)->add(model_, good ? &*statistics : nullptr);
   }
   void on_failed(ExchangeClient& /*client*/, FailureKind /*kind*/,
                  const std::string& /*reason*/) override {
-    std::exchange(snapshot_, nullptr)->add(nullptr);
+    std::exchange(snapshot_, nullptr)->add(model_, nullptr);
   }
 
  private:
-  const Settings& settings_;
+  bool grpc_;
   std::size_t server_;
+  std::size_t model_;
+  std::string name_;
+  std::string version_;
   std::unique_ptr<ExchangeClient> client_;
   std::string head_;
   std::string body_;
@@ -86,23 +95,34 @@ StatisticsPoller::StatisticsPoller(os::EventLoop& loop, Settings settings)
 
 StatisticsPoller::~StatisticsPoller() = default;
 
+// An idle query, perhaps a new one; null when too many are waiting for answers.
+StatisticsPoller::Query* StatisticsPoller::free_query(std::size_t server, std::size_t model) {
+  const auto free = std::find_if(queries_.begin(), queries_.end(), [&](const auto& query) {
+    return !query->busy() && query->asks(server, model);
+  });
+  if (free != queries_.end()) {
+    return free->get();
+  }
+  if (queries_.size() >= kMaxQueries * (1 + settings_.parts.size())) {
+    return nullptr;
+  }
+  return queries_.emplace_back(std::make_unique<Query>(loop_, settings_, server, model)).get();
+}
+
 void StatisticsPoller::ask(OnSnapshot callback) {
   const auto snapshot = std::make_shared<Snapshot>();
-  snapshot->missing = settings_.servers.size();
+  const std::size_t models = 1 + settings_.parts.size();
+  snapshot->missing = settings_.servers.size() * models;
+  snapshot->sum.parts.resize(settings_.parts.size());
   snapshot->callback = std::move(callback);
   for (std::size_t server = 0; server < settings_.servers.size(); ++server) {
-    auto free = std::find_if(queries_.begin(), queries_.end(), [&](const auto& query) {
-      return !query->busy() && query->server() == server;
-    });
-    if (free == queries_.end()) {
-      if (queries_.size() >= kMaxQueries) {
-        snapshot->add(nullptr);
-        continue;
+    for (std::size_t model = 0; model < models; ++model) {
+      if (Query* query = free_query(server, model)) {
+        query->ask(snapshot);
+      } else {
+        snapshot->add(model, nullptr);
       }
-      queries_.push_back(std::make_unique<Query>(loop_, settings_, server));
-      free = std::prev(queries_.end());
     }
-    (*free)->ask(snapshot);
   }
 }
 

@@ -18,7 +18,8 @@ class StatisticsPoller {
   struct Settings {
     std::vector<ServerAccess> servers;
     std::string model;
-    std::string version;  // empty = all versions together
+    std::string version;           // empty = all versions together
+    std::vector<ModelPart> parts;  // asked for beside the model
     bool grpc = false;
     ClientFactory make_client;
   };
@@ -27,7 +28,7 @@ class StatisticsPoller {
   ~StatisticsPoller();
 
   // Asks every server now; calls back once all have answered, with nothing if one did not.
-  using OnSnapshot = std::function<void(const ServerStatistics*)>;
+  using OnSnapshot = std::function<void(const ServerSnapshot*)>;
   void ask(OnSnapshot callback);
   // Forgets what was asked; nobody is called back.
   void forget();
@@ -35,6 +36,8 @@ class StatisticsPoller {
  private:
   class Query;
   struct Snapshot;
+
+  Query* free_query(std::size_t server, std::size_t model);
 
   os::EventLoop& loop_;
   Settings settings_;
