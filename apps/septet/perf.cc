@@ -127,6 +127,7 @@ measure::GeneratorOptions generator_options(const measure::PerfPlan& plan, const
   options.intervals = std::move(gaps);
   options.input_files = plan.input_files;
   options.grpc_compression = plan.grpc_compression;
+  options.keep_times = !words.output.profile_file.empty();
   options.called_models = plan.parts;
   options.trace = words.arguments.trace;
   options.shared_memory = plan.shared_memory;
@@ -183,14 +184,25 @@ class PerfRun {
     }
   }
 
-  Result<Ok> run(const std::string& csv_file, const std::atomic<bool>& stop) {
-    if (!csv_file.empty()) {
-      SEPTET_TRY(open_files(csv_file));
+  Result<Ok> run(const PerfOutput& output, const std::atomic<bool>& stop) {
+    if (!output.csv_file.empty()) {
+      SEPTET_TRY(open_files(output.csv_file));
+    }
+    if (!output.profile_file.empty()) {
+      Result<os::AppendFile> profile = os::AppendFile::create(output.profile_file);
+      if (!profile.ok()) {
+        return profile.error();
+      }
+      profile_.emplace(*std::move(profile));
+      SEPTET_TRY(profile_->append(measure::kProfileBegin));
     }
     fmt::print("{}", measure::perf_settings_text(plan_));
     measure::run_sweep(generator_, plan_.sweep(), stop,
                        [this](const measure::LevelResult& result) { add(result); });
     fmt::print("{}", measure::perf_summary_text(plan_, results_));
+    if (profile_ && written_.ok()) {
+      written_ = profile_->append(measure::profile_end(context_.version));
+    }
     return written_;
   }
 
@@ -251,6 +263,12 @@ class PerfRun {
       context_.unix_time_ns = os::unix_time_ns();
       written_ = open_form_->append(measure::level_json(result, context_));
     }
+    if (profile_ && written_.ok()) {
+      const std::int64_t zero_ns = os::unix_time_ns() - os::now().time_since_epoch().count();
+      written_ =
+          profile_->append((results_.empty() ? "" : ",") +
+                           measure::profile_level(result.level, generator_.take_times(), zero_ns));
+    }
     results_.push_back(result);
   }
 
@@ -259,6 +277,7 @@ class PerfRun {
   measure::PerfCsvFormat format_;
   measure::MeasurementContext context_;
   std::optional<os::AppendFile> csv_;
+  std::optional<os::AppendFile> profile_;
   std::vector<os::AppendFile> part_csvs_;  // in the order of the plan's parts
   std::optional<os::AppendFile> open_form_;
   Result<Ok> written_ = Ok{};
@@ -319,8 +338,7 @@ int run_perf(const PerfWords& words, OutputFormat format) {
   }
   plan->note_model((*generator)->description().model);
   PerfRun run(*plan, words, **generator);
-  if (const Result<Ok> done = run.run(words.output.csv_file, (*interrupt)->requested());
-      !done.ok()) {
+  if (const Result<Ok> done = run.run(words.output, (*interrupt)->requested()); !done.ok()) {
     return fail(done.error(), format);
   }
   return run.measured_anything() ? 0 : fail(nothing_measured(run.results()), format);

@@ -134,6 +134,9 @@ void add_output_options(CLI::App& verb, PerfOutput& output) {
   verb.add_option("-f", output.csv_file,
                   "CSV file; everything that was measured goes to FILE.jsonl beside it")
       ->type_name("FILE");
+  verb.add_option("--profile-export-file", output.profile_file,
+                  "JSON file: when every request left and was answered")
+      ->type_name("FILE");
   verb.add_flag("--verbose-csv", output.verbose_csv, "More columns in the CSV file");
   verb.add_flag("-v,--verbose", output.verbose, "Show every window");
 }

@@ -13,6 +13,7 @@ namespace septet::app {
 // What is about the output and not about the measurement.
 struct PerfOutput {
   std::string csv_file;
+  std::string profile_file;
   bool verbose_csv = false;
   int verbose = 0;
 };

@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "measure/level_result.h"
 #include "measure/measurement_rules.h"
+#include "measure/profile_export.h"
 #include "measure/stability.h"
 
 namespace septet::measure {
@@ -26,6 +27,7 @@ struct AnsweredRequest {
   Duration send{};          // writing the request
   Duration receive{};       // first to last byte of the answer
   bool ends_sequence = false;
+  RequestTimes times{};
 };
 
 class LevelRecorder {

@@ -28,8 +28,6 @@ constexpr std::array kRefusedOptions = {
     RefusedOption{"--model-repository", true, "", kNoServerInside},
     RefusedOption{"--periodic-concurrency-range", true, "", kLoadThatChanges},
     RefusedOption{"--request-period", true, "", kLoadThatChanges},
-    RefusedOption{"--profile-export-file", true, "",
-                  "-f FILE writes FILE.jsonl with windows and histograms of every level"},
     RefusedOption{"--fixed-schedule", false, "", "replay arrival times with --request-trace FILE"},
     RefusedOption{"--session-concurrency", true, "", kSessions},
 };

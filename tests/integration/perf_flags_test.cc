@@ -122,7 +122,7 @@ std::vector<Words> every_option() {
       {{"--periodic-concurrency-range", "1:4:1"}, "--request-trace"},
       {{"--request-period", "10"}, "--request-trace"},
       {{"--request-parameter", "max_tokens:16:int", "--request-parameter", "stop:a:b:string"}},
-      {{"--profile-export-file", "out.json"}, "FILE.jsonl"},
+      {{"--profile-export-file", "OUT"}},
       {{"--fixed-schedule"}, "--request-trace"},
       {{"--serial-sequences"}},
       {{"--session-concurrency", "2"}, "--input-data"},

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "integration/perf_fixture.h"
 #include "support/both_interfaces.h"
@@ -191,6 +192,31 @@ TEST_F(PerfServeTest, ModelsThatAModelCallsAreShownAsItsParts) {
 
   EXPECT_EQ(run({"-m", "caller", "-u", http(), "--bls-composing-models", "nobody"}), 6);
   EXPECT_THAT(output_, HasSubstr("nobody"));
+}
+
+TEST_F(PerfServeTest, TheProfileExportHasEveryRequestOfEveryLevel) {
+  server_.add_copy("copy", "TYPE_INT32");
+  start();
+
+  expect_measured({"-m", "copy", "-u", http(), "--shape", "IN:3", "--concurrency-range", "1:2",
+                   "--profile-export-file", folder_ / "profile.json"});
+
+  const auto profile = nlohmann::json::parse(test::read_text(folder_ / "profile.json"));
+  ASSERT_EQ(profile["experiments"].size(), 2U);
+  EXPECT_TRUE(profile["version"].is_string());
+  for (std::size_t level = 0; level < 2; ++level) {
+    const nlohmann::json& experiment = profile["experiments"][level];
+    EXPECT_EQ(experiment["experiment"],
+              (nlohmann::json{{"mode", "concurrency"}, {"value", level + 1}}));
+    EXPECT_EQ(experiment["requests"].size(), 20U);
+    ASSERT_EQ(experiment["window_boundaries"].size(), 2U);
+    for (const nlohmann::json& request : experiment["requests"]) {
+      ASSERT_EQ(request["response_timestamps"].size(), 1U);
+      EXPECT_LE(request["timestamp"], request["response_timestamps"][0]);
+      EXPECT_LE(experiment["window_boundaries"][0], request["response_timestamps"][0]);
+      EXPECT_GE(experiment["window_boundaries"][1], request["response_timestamps"][0]);
+    }
+  }
 }
 
 }  // namespace

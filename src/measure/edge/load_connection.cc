@@ -52,6 +52,7 @@ void LoadConnection::on_answered(ExchangeClient& client, const ExchangeClient::A
   request.send = answer.send_ended - answer.sent;
   request.receive = answer.ended - answer.first_byte;
   request.ends_sequence = slot_.ends_sequence;
+  request.times = {answer.sent, answer.ended, slot_.sequence_id};
   owner_.on_answer(*this, request);
 }
 

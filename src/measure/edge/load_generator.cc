@@ -66,6 +66,8 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   const TargetDescription& description() const { return description_; }
   const MeasurementRules& rules() const { return rules_; }
 
+  LevelTimes take_times() { return std::exchange(times_, {}); }
+
   OnWindow on_window_;
 
  private:
@@ -134,10 +136,14 @@ class LoadGenerator::Impl final : private LoadDriver::Observer {
   std::string last_failure_;
   bool warm_up_time_over_ = false;
   std::uint64_t warm_up_left_ = 0;  // answers
+  LevelTimes times_;
 };
 
 void LoadGenerator::Impl::on_answer(const AnsweredRequest& answer) {
   recorder_->answered(answer);
+  if (options_.keep_times && !finished_ && !times_.boundaries.empty()) {
+    times_.requests.push_back(answer.times);
+  }
   warm_up_by_one();
   end_window_if_full();
 }
@@ -178,7 +184,9 @@ void LoadGenerator::Impl::start_load() {
 }
 
 void LoadGenerator::Impl::start_measuring() {
-  recorder_->start(os::now());
+  const Instant now = os::now();
+  recorder_->start(now);
+  times_.boundaries.push_back(now);
   cpu_time_ = {os::thread_cpu_time()};
   take_snapshot();
   arm_window();
@@ -210,7 +218,9 @@ void LoadGenerator::Impl::end_window_if_full() {
 void LoadGenerator::Impl::end_window() {
   loop_.cancel(window_timer_);
   loop_.cancel(early_timer_);
-  const LevelVerdict verdict = recorder_->end_window(os::now());
+  const Instant now = os::now();
+  const LevelVerdict verdict = recorder_->end_window(now);
+  times_.boundaries.push_back(now);
   cpu_time_.push_back(os::thread_cpu_time());
   take_snapshot();
   if (on_window_) {
@@ -283,6 +293,7 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
   level_ = level;
   recorder_.emplace(level, rules_, batch_size_);
   cpu_time_.clear();
+  times_ = {};
   needed_ = requests_needed(rules_, level);
   snapshots_missing_ = 0;
   finished_ = false;
@@ -308,7 +319,9 @@ LevelResult LoadGenerator::Impl::run(const Level& level, const std::atomic<bool>
     metrics_->stop();
   }
   if (interrupted_ && !cpu_time_.empty()) {
-    recorder_->end_window(os::now());
+    const Instant now = os::now();
+    recorder_->end_window(now);
+    times_.boundaries.push_back(now);
     cpu_time_.push_back(os::thread_cpu_time());
   }
   LevelResult result = recorder_->result(verdict_);
@@ -351,6 +364,8 @@ void LoadGenerator::on_window(OnWindow callback) { impl_->on_window_ = std::move
 LevelResult LoadGenerator::run_level(const Level& level, const std::atomic<bool>& stop) {
   return impl_->run(level, stop);
 }
+
+LevelTimes LoadGenerator::take_times() { return impl_->take_times(); }
 
 void LoadGenerator::stop_load(const std::atomic<bool>& stop) { impl_->drain(kLastPatience, stop); }
 

@@ -27,6 +27,7 @@
 #include "measure/measurement_rules.h"
 #include "measure/message_compression.h"
 #include "measure/model_description.h"
+#include "measure/profile_export.h"
 #include "measure/trace_request.h"
 #include "os/endpoint.h"
 
@@ -58,6 +59,7 @@ struct GeneratorOptions {
   SequenceOptions sequence;
   std::vector<std::string> input_files;  // JSON files or directories; empty = data is made up
   MessageCompression grpc_compression = MessageCompression::kNone;  // of requests
+  bool keep_times = false;                             // of every request, for take_times()
   std::vector<ModelPart> called_models;                // that the model calls by itself (BLS)
   TraceRequest trace;                                  // told to every server before the load
   bool shared_memory = false;                          // tensors through POSIX shared memory
@@ -99,6 +101,8 @@ class LoadGenerator {
   // every 20 ms. An interrupted level returns what it has, marked. Connections are kept for the
   // next level.
   LevelResult run_level(const Level& level, const std::atomic<bool>& stop);
+  // When the requests of the latest level left and were answered; with keep_times, once.
+  LevelTimes take_times();
   // Sends nothing more and waits for the answers in flight (at most 2 s, or until `stop`).
   void stop_load(const std::atomic<bool>& stop);
 
