@@ -195,7 +195,8 @@ struct ClientTransport::Tls {
   }
 };
 
-ClientTransport::ClientTransport(int fd, const TlsPeer& peer) : fd_(fd) {
+ClientTransport::ClientTransport(os::EventLoop& loop, int fd, const TlsPeer& peer)
+    : loop_(loop), fd_(fd) {
   if (!peer.context) {
     return;
   }
@@ -226,23 +227,7 @@ ClientTransport::Opening ClientTransport::open() {
   SSL* ssl = tls_->ssl.get();
   const int done = ::SSL_do_handshake(ssl);
   if (done != 1) {
-    switch (::SSL_get_error(ssl, done)) {
-      case SSL_ERROR_WANT_READ:
-        return Opening::kWantsInput;
-      case SSL_ERROR_WANT_WRITE:
-        return Opening::kWantsOutput;
-      case SSL_ERROR_ZERO_RETURN:
-        tls_->failure = "it closed the connection in the middle of the handshake";
-        return Opening::kFailed;
-      default:
-        break;
-    }
-    const long verdict = ::SSL_get_verify_result(ssl);
-    tls_->failure = verdict == X509_V_OK ? "TLS: " + take_reason()
-                                         : fmt::format("its certificate is not trusted: {}",
-                                                       ::X509_verify_cert_error_string(verdict));
-    ::ERR_clear_error();
-    return Opening::kFailed;
+    return failed_step(done);
   }
   if (parts.verify_host && !certificate_is_for(ssl, tls_->peer.host)) {
     tls_->failure = fmt::format("its certificate is not for '{}'", tls_->peer.host);
@@ -253,6 +238,37 @@ ClientTransport::Opening ClientTransport::open() {
     return Opening::kFailed;
   }
   return Opening::kOpen;
+}
+
+ClientTransport::Opening ClientTransport::failed_step(int result) {
+  SSL* ssl = tls_->ssl.get();
+  switch (::SSL_get_error(ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+      wait_for(EPOLLIN);
+      return Opening::kUnderWay;
+    case SSL_ERROR_WANT_WRITE:
+      wait_for(EPOLLIN | EPOLLOUT);
+      return Opening::kUnderWay;
+    case SSL_ERROR_ZERO_RETURN:
+      tls_->failure = "it closed the connection in the middle of the handshake";
+      return Opening::kFailed;
+    default:
+      break;
+  }
+  const long verdict = ::SSL_get_verify_result(ssl);
+  tls_->failure = verdict == X509_V_OK ? "TLS: " + take_reason()
+                                       : fmt::format("its certificate is not trusted: {}",
+                                                     ::X509_verify_cert_error_string(verdict));
+  ::ERR_clear_error();
+  return Opening::kFailed;
+}
+
+void ClientTransport::wait_for(std::uint32_t events) {
+  const bool room = (events & EPOLLOUT) != 0;
+  if (room != waits_for_room_) {
+    loop_.change(fd_, events);
+    waits_for_room_ = room;
+  }
 }
 
 ssize_t ClientTransport::receive(void* to, std::size_t size) {

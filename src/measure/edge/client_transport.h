@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "measure/tls_options.h"
+#include "os/event_loop.h"
 
 namespace septet::measure {
 
@@ -46,17 +47,19 @@ struct TlsPeer {
 
 class ClientTransport {
  public:
-  enum class Opening { kOpen, kWantsInput, kWantsOutput, kFailed };
+  enum class Opening { kOpen, kUnderWay, kFailed };
 
-  // fd is connected and outlives the transport.
-  ClientTransport(int fd, const TlsPeer& peer);
+  // fd is connected, is watched by the loop for EPOLLIN | EPOLLOUT, and outlives the transport.
+  ClientTransport(os::EventLoop& loop, int fd, const TlsPeer& peer);
   ~ClientTransport();
   ClientTransport(const ClientTransport&) = delete;
   ClientTransport& operator=(const ClientTransport&) = delete;
 
-  // One more step of the handshake; to be repeated when the socket is ready for what it wants. A
+  // One more step of the handshake; to be repeated when the loop says that the socket is ready. A
   // plain connection is open at once.
   Opening open();
+  // Lets the loop watch the socket for these events.
+  void wait_for(std::uint32_t events);
   // Bytes received; 0 when the other side has ended; -1 with errno (EAGAIN: nothing there yet).
   // With room for 16 KiB nothing stays behind that no event of the socket would tell about.
   ssize_t receive(void* to, std::size_t size);
@@ -68,7 +71,12 @@ class ClientTransport {
  private:
   struct Tls;
 
+  // What the step of the handshake came to, as SSL_get_error says.
+  Opening failed_step(int result);
+
+  os::EventLoop& loop_;
   int fd_;
+  bool waits_for_room_ = true;  // EPOLLOUT is watched
   std::unique_ptr<Tls> tls_;
 };
 

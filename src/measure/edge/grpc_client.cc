@@ -148,7 +148,6 @@ void GrpcClient::close() {
   unsent_.clear();
   state_ = State::kIdle;
   in_exchange_ = false;
-  waits_for_room_ = false;
 }
 
 void GrpcClient::send(const Pieces& pieces) {
@@ -189,7 +188,6 @@ void GrpcClient::connect() {
     fail(FailureKind::kConnect, watched.error().message);
     return;
   }
-  waits_for_room_ = true;
   state_ = State::kConnecting;
   http2_ = std::make_unique<Http2>(*this);
 }
@@ -244,7 +242,7 @@ bool GrpcClient::flush() {
       continue;
     }
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      wait_for(EPOLLIN | EPOLLOUT);
+      transport_->wait_for(EPOLLIN | EPOLLOUT);
       return true;
     }
     if (sent < 0) {
@@ -258,7 +256,7 @@ bool GrpcClient::flush() {
     }
     unsent_.erase(0, static_cast<std::size_t>(sent));
   }
-  wait_for(EPOLLIN);
+  transport_->wait_for(EPOLLIN);
   if (in_exchange_ && answer_.send_ended == Instant{} && pieces_[1].empty() && pieces_[2].empty()) {
     answer_.send_ended = os::now();
   }
@@ -272,7 +270,7 @@ void GrpcClient::on_ready(std::uint32_t events) {
            fmt::format("cannot connect to {}: {}", endpoint_.text(), std::strerror(error)));
       return;
     }
-    transport_.emplace(fd_.get(), tls_);
+    transport_.emplace(loop_, fd_.get(), tls_);
     state_ = State::kOpening;
   }
   if (state_ == State::kOpening) {
@@ -292,24 +290,12 @@ void GrpcClient::open_transport() {
       state_ = State::kOpen;
       submit();
       return;
-    case ClientTransport::Opening::kWantsInput:
-      wait_for(EPOLLIN);
-      return;
-    case ClientTransport::Opening::kWantsOutput:
-      wait_for(EPOLLIN | EPOLLOUT);
+    case ClientTransport::Opening::kUnderWay:
       return;
     case ClientTransport::Opening::kFailed:
       fail(FailureKind::kProtocol,
            fmt::format("cannot speak TLS with {}: {}", endpoint_.text(), transport_->failure()));
       return;
-  }
-}
-
-void GrpcClient::wait_for(std::uint32_t events) {
-  const bool room = (events & EPOLLOUT) != 0;
-  if (room != waits_for_room_) {
-    loop_.change(fd_.get(), events);
-    waits_for_room_ = room;
   }
 }
 

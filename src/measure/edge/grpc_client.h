@@ -48,7 +48,6 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
 
   void connect();
   void open_transport();
-  void wait_for(std::uint32_t events);
   void submit();
   // Writes what the session has to say; false when the connection failed in it.
   bool flush();
@@ -68,7 +67,6 @@ class GrpcClient final : public ExchangeClient, public os::EventLoop::Watcher {
   std::optional<ClientTransport> transport_;  // once connected
   State state_ = State::kIdle;
   bool in_exchange_ = false;
-  bool waits_for_room_ = false;
   std::unique_ptr<Http2> http2_;
 
   Pieces pieces_;

@@ -42,7 +42,6 @@ void HttpClient::close() {
     fd_.reset();
   }
   state_ = State::kIdle;
-  waits_for_room_ = false;
   head_bytes_.clear();
   parser_ = inference::HttpHeadParser();
 }
@@ -78,7 +77,6 @@ void HttpClient::connect() {
     fail(FailureKind::kConnect, watched.error().message);
     return;
   }
-  waits_for_room_ = true;
 }
 
 void HttpClient::fail(FailureKind kind, const std::string& reason) {
@@ -105,7 +103,7 @@ void HttpClient::on_ready(std::uint32_t events) {
            fmt::format("cannot connect to {}: {}", endpoint_.text(), std::strerror(error)));
       return;
     }
-    transport_.emplace(fd_.get(), tls_);
+    transport_.emplace(loop_, fd_.get(), tls_);
     state_ = tls_.context ? State::kOpening : State::kSending;
   }
   if (state_ == State::kOpening) {
@@ -128,24 +126,12 @@ void HttpClient::open_transport() {
       state_ = State::kSending;
       write_pieces();
       return;
-    case ClientTransport::Opening::kWantsInput:
-      wait_for(EPOLLIN);
-      return;
-    case ClientTransport::Opening::kWantsOutput:
-      wait_for(EPOLLIN | EPOLLOUT);
+    case ClientTransport::Opening::kUnderWay:
       return;
     case ClientTransport::Opening::kFailed:
       fail(FailureKind::kProtocol,
            fmt::format("cannot speak TLS with {}: {}", endpoint_.text(), transport_->failure()));
       return;
-  }
-}
-
-void HttpClient::wait_for(std::uint32_t events) {
-  const bool room = (events & EPOLLOUT) != 0;
-  if (room != waits_for_room_) {
-    loop_.change(fd_.get(), events);
-    waits_for_room_ = room;
   }
 }
 
@@ -166,7 +152,7 @@ void HttpClient::write_pieces() {
       continue;
     }
     if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      wait_for(EPOLLIN | EPOLLOUT);
+      transport_->wait_for(EPOLLIN | EPOLLOUT);
       return;
     }
     if (written < 0) {
@@ -182,7 +168,7 @@ void HttpClient::write_pieces() {
   }
   answer_.send_ended = os::now();
   state_ = State::kReceiving;
-  wait_for(EPOLLIN);
+  transport_->wait_for(EPOLLIN);
 }
 
 void HttpClient::read_bytes() {

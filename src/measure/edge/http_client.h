@@ -37,7 +37,6 @@ class HttpClient final : public ExchangeClient, public os::EventLoop::Watcher {
 
   void connect();
   void open_transport();
-  void wait_for(std::uint32_t events);
   void write_pieces();
   void read_bytes();
   void take_bytes(std::string_view bytes);
@@ -58,7 +57,6 @@ class HttpClient final : public ExchangeClient, public os::EventLoop::Watcher {
   os::UniqueFd fd_;
   std::optional<ClientTransport> transport_;  // once connected
   State state_ = State::kIdle;
-  bool waits_for_room_ = false;  // EPOLLOUT is watched
 
   Pieces pieces_;
   std::vector<char> buffer_;
