@@ -53,9 +53,9 @@ TEST_F(OpenLoopTest, AStallIsSeenWhateverTheNumberOfConnections) {
 
     const LevelResult result = run(server, {LoadMode::kRequestRate, 250});
 
-    // Half of the stalled fifth waits longer; a window that is a little long still has 17 % of
-    // them.
-    EXPECT_GT(result.p90_us(), 34'000) << connections;
+    // Half of the stalled fifth waits longer. On a busy machine windows end late and hold fewer of
+    // them: with a seventh it is still above this, and without any stall far below.
+    EXPECT_GT(result.p90_us(), 20'000) << connections;
     if (connections == 1) {
       EXPECT_LT(result.sent_latency.percentile_ns(90) / 1e3, result.p90_us() / 2);
       EXPECT_GT(result.delayed, result.completed / 20);
