@@ -14,9 +14,12 @@
 // allocation once the largest number of requests in the system has been seen.
 //
 // The rule of kPull is JBSQ(n) with n in batches (Kogias et al., R2P2, ATC'19). n is 1 while the
-// round trip between proxy and replica is small against the service time, else 2:
-// n = 1 if r/S <= 0.005, or if r/S <= 0.04 and at most 0.8 of the replicas are busy. A replica that
-// batches takes what waits, up to its cap, in one go; what arrives later waits for the next batch.
+// round trip between proxy and replica is small against the service time, else 2, and one more for
+// every service that a round trip is long:
+// n = 1 if r/S <= 0.005, or if r/S <= 0.04 and at most 0.8 of the replicas are busy; else
+// 2 + floor(r/S). Until a far replica is kept busy, S is what its time between completions was, so
+// n grows step by step. A replica that batches takes what waits, up to its cap, in one go; what
+// arrives later waits for the next batch.
 #pragma once
 
 #include <cstdint>

@@ -10,11 +10,12 @@ namespace septet::balance {
 
 namespace {
 
-// Rule of JBSQ(1) against JBSQ(2): see the top of dispatcher.h.
+// Rule of the bound: see the top of dispatcher.h.
 constexpr double kAlwaysOneBelow = 0.005;
 constexpr double kOneWhenCalmBelow = 0.04;
 constexpr double kCalm = 0.8;
 constexpr double kBusy = 0.85;  // hysteresis: from here back to 2
+constexpr double kLongestPipe = 64;
 
 // A replica this much slower than the median for so many replies in a row is taken out.
 constexpr double kSlowShare = 0.2;
@@ -206,7 +207,7 @@ void Dispatcher::choose_bound(Model& model) {
   const double calm = model.bound == 1 ? kBusy : kCalm;
   const bool one =
       ratio <= kAlwaysOneBelow || (ratio <= kOneWhenCalmBelow && model.busy_share <= calm);
-  model.bound = one ? 1 : 2;
+  model.bound = one ? 1 : 2 + static_cast<std::uint32_t>(std::min(ratio, kLongestPipe));
 }
 
 void Dispatcher::eject_if_slow(Instant now, Model& model, std::uint32_t replica) {

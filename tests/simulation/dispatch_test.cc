@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "queueing.h"
@@ -202,6 +203,24 @@ TEST(Dispatch, TheBoundsOwnRuleAvoidsTheCliffOfOne) {
   const QueueingFigures ruled = simulate_seeds(setting, 2);
 
   EXPECT_NEAR(ruled.p90, 2.82, .05 * 2.82);
+}
+
+TEST(Dispatch, ReplicasFartherAwayThanAServiceIsLongAreKeptBusy) {
+  QueueingSetting setting;
+  setting.law = Law::kJitter;
+  setting.clients = 100;  // 7 x (1 + r/S) are under way to keep all busy
+  setting.requests = kRequests / 3;
+  for (const double round_trip : {1.0, 2.5, 5.0}) {
+    setting.delay = round_trip / 2;
+    setting.learns_speed = true;
+    setting.bound = 2;
+    const double of_two = simulate_seeds(setting, 2).throughput;
+    setting.bound = 0;
+    const double by_rule = simulate_seeds(setting, 2).throughput;
+
+    EXPECT_NEAR(of_two, 7 * std::min(1.0, 2 / (1 + round_trip)), .07 * 7) << round_trip;
+    EXPECT_GT(by_rule, .95 * 7) << round_trip;
+  }
 }
 
 }  // namespace
