@@ -214,38 +214,6 @@ bool Dispatcher::cancel(Ticket ticket) {
 
 void Dispatcher::forbid_repeat(Ticket ticket) { requests_[ticket.value()].repeatable = false; }
 
-void Dispatcher::unpin(ReplicaIndex replica) {
-  CHECK(replicas_[replica.value()].pinned > 0);
-  --replicas_[replica.value()].pinned;
-}
-
-void Dispatcher::pinned_failed(Instant now, ReplicaIndex replica, Failure failure) {
-  ++replicas_[replica.value()].failed;
-  replicas_[replica.value()].health.failed(now, failure);
-  count_up();
-}
-
-std::optional<ReplicaIndex> Dispatcher::next_probe(Instant now) {
-  for (std::uint32_t index = 0; down_ > 0 && index < replicas_.size(); ++index) {
-    Replica& replica = replicas_[index];
-    if (replica.present && replica.health.awaits_probe() && replica.health.probe_at() <= now) {
-      replica.health.probe_started();
-      return ReplicaIndex(index);
-    }
-  }
-  return std::nullopt;
-}
-
-void Dispatcher::probe_succeeded(ReplicaIndex replica) {
-  replicas_[replica.value()].health.probe_succeeded();
-  count_up();
-}
-
-void Dispatcher::probe_failed(Instant now, ReplicaIndex replica) {
-  replicas_[replica.value()].health.probe_failed(now);
-  count_up();
-}
-
 std::optional<Instant> Dispatcher::next_deadline() const {
   std::optional<Instant> first;
   const auto consider = [&first](Instant when) { first = first ? std::min(*first, when) : when; };
@@ -264,30 +232,6 @@ std::optional<Instant> Dispatcher::next_deadline() const {
     }
   }
   return first;
-}
-
-Dispatcher::ReplicaView Dispatcher::view(ReplicaIndex index, Instant now) const {
-  const Replica& replica = replicas_[index.value()];
-  ReplicaView view;
-  view.state = replica.health.state();
-  view.outstanding = replica.outstanding;
-  view.pinned = replica.pinned;
-  view.completed = replica.completed;
-  view.failed = replica.failed;
-  view.ejections = replica.health.ejections();
-  view.busy = replica.busy;
-  if (replica.outstanding > 0 && now > replica.busy_since) {
-    view.busy += now - replica.busy_since;
-  }
-  std::uint64_t most = 0;
-  for (const Model& model : models_) {
-    const Lane& lane = model.lanes[index.value()];
-    if (lane.completed > most) {
-      most = lane.completed;
-      view.per_second = lane.learned.per_second();
-    }
-  }
-  return view;
 }
 
 std::uint32_t Dispatcher::new_ticket() {

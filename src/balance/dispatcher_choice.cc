@@ -1,10 +1,8 @@
 // Which replica: the rules of the policies, the bound and the slow ones.
 
 #include <algorithm>
-#include <utility>
 
 #include "balance/dispatcher.h"
-#include "base/check.h"
 
 namespace septet::balance {
 
@@ -24,24 +22,6 @@ constexpr std::uint32_t kSlowReplies = 20;
 constexpr std::uint32_t kNobody = ~0U;
 
 }  // namespace
-
-bool Dispatcher::hopeless(Instant now) const {
-  const auto worth_waiting = [now](const Replica& replica) {
-    return replica.present && replica.health.hopeful(now);
-  };
-  return up_ == 0 && std::none_of(replicas_.begin(), replicas_.end(), worth_waiting);
-}
-
-void Dispatcher::count_up() {
-  up_ = down_ = 0;
-  for (const Replica& replica : replicas_) {
-    const ReplicaState state = replica.health.state();
-    up_ += replica.present && state == ReplicaState::kUp ? 1 : 0;
-    down_ += replica.present && (state == ReplicaState::kJoining || state == ReplicaState::kEjected)
-                 ? 1
-                 : 0;
-  }
-}
 
 bool Dispatcher::usable(const Model& model, std::uint32_t replica) const {
   return replicas_[replica].present && replicas_[replica].health.up() &&
@@ -179,24 +159,6 @@ std::optional<std::uint32_t> Dispatcher::pick_of_two(const Model& model) {
   }
   const std::optional<std::uint32_t> second = random_usable(model, *first, candidates - 1);
   return model.lanes[*second].outstanding < model.lanes[*first].outstanding ? second : first;
-}
-
-std::optional<ReplicaIndex> Dispatcher::pin(ModelIndex index) {
-  const Model& model = models_[index.value()];
-  std::optional<std::uint32_t> best;
-  for (std::uint32_t replica = 0; replica < replicas_.size(); ++replica) {
-    const auto load = [this](std::uint32_t at) {
-      return std::pair(replicas_[at].pinned, replicas_[at].outstanding);
-    };
-    if (usable(model, replica) && (!best || load(replica) < load(*best))) {
-      best = replica;
-    }
-  }
-  if (!best) {
-    return std::nullopt;
-  }
-  ++replicas_[*best].pinned;
-  return ReplicaIndex(*best);
 }
 
 void Dispatcher::choose_bound(Model& model) {
