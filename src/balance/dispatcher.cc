@@ -1,6 +1,7 @@
 #include "balance/dispatcher.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 
@@ -16,6 +17,14 @@ constexpr double kBusyShareWeight = 1.0 / 256;
 constexpr double kMeanWeight = 1.0 / 64;
 constexpr std::uint64_t kCompletionsPerBoundChoice = 64;
 
+// Bodies within a factor of eight are of one size.
+constexpr std::size_t kSizeClasses = 12;
+
+std::uint8_t size_class(std::uint64_t bytes) {
+  return static_cast<std::uint8_t>(
+      std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)) / 3, kSizeClasses - 1));
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(Options options)
@@ -25,6 +34,9 @@ ModelIndex Dispatcher::add_model() {
   models_.emplace_back();
   models_.back().lanes.resize(replicas_.size());
   models_.back().bound = std::max(1U, options_.fixed_bound);
+  if (options_.hedge_percentile > 0) {
+    models_.back().sizes.resize(kSizeClasses, SizeClass{LearnedLatency(options_.hedge_percentile)});
+  }
   return ModelIndex(static_cast<std::uint32_t>(models_.size() - 1));
 }
 
@@ -99,6 +111,8 @@ Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
   request.cookie = arrival.cookie;
   request.entry = {arrival.priority, arrival.deadline, ++sequence_, ticket};
   request.tenant = arrival.tenant;
+  request.may_be_hedged = arrival.may_be_hedged && options_.hedge_percentile > 0;
+  request.size_class = size_class(arrival.bytes);
   model.queue.push(request.tenant, request.entry);
   ++queued_;
   return {std::nullopt, Ticket(ticket)};
@@ -121,6 +135,7 @@ std::optional<Dispatcher::Assignment> Dispatcher::next(Instant now) {
     }
     next_model_ = index + 1;
     Request& request = requests_[model.queue.pop().ticket];
+    --queued_;
     enter_replica(now, request, *replica);
     return Assignment{Ticket(request.entry.ticket), request.cookie, ReplicaIndex(*replica)};
   }
@@ -162,9 +177,10 @@ void Dispatcher::completed(Instant now, Ticket ticket) {
   Request& request = requests_[ticket.value()];
   CHECK(request.state == Request::State::kOutstanding);
   Replica& replica = replicas_[request.replica];
-  ++replica.completed;
+  replica.completed += request.copy == Copy::kLoser ? 0 : 1;
   replica.health.succeeded();
   retry_tokens_ = std::min(kRetryTokens, retry_tokens_ + kRetryTokensPerCompletion);
+  settle_hedge(now, request);
   learn(now, request);
   leave_replica(now, request);
   free_ticket(request);
@@ -183,6 +199,10 @@ bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
     count_up();
   }
   request.tries -= reached ? 0 : 1;
+  if (lose_copy(request)) {
+    free_ticket(request);
+    return false;
+  }
   Model& model = models_[request.model];
   const bool again = request.repeatable && failure != Failure::kTimedOut &&
                      request.tries < options_.max_tries && request.entry.deadline > now &&
@@ -204,6 +224,7 @@ bool Dispatcher::cancel(Ticket ticket) {
   CHECK(request.state != Request::State::kFree);
   request.repeatable = false;
   if (request.state == Request::State::kOutstanding) {
+    drop_hedge(request);
     return false;
   }
   CHECK(models_[request.model].queue.erase(request.tenant, ticket.value()));
@@ -212,7 +233,10 @@ bool Dispatcher::cancel(Ticket ticket) {
   return true;
 }
 
-void Dispatcher::forbid_repeat(Ticket ticket) { requests_[ticket.value()].repeatable = false; }
+void Dispatcher::forbid_repeat(Ticket ticket) {
+  requests_[ticket.value()].repeatable = false;
+  never_hedge(requests_[ticket.value()]);
+}
 
 std::optional<Instant> Dispatcher::next_deadline() const {
   std::optional<Instant> first;
@@ -230,6 +254,9 @@ std::optional<Instant> Dispatcher::next_deadline() const {
     if (!model.queue.empty()) {
       consider(model.queue.head().deadline);
     }
+  }
+  if (const std::optional<Instant> hedge = next_hedge_due()) {
+    consider(*hedge);
   }
   return first;
 }
@@ -264,7 +291,7 @@ void Dispatcher::enter_replica(Instant now, Request& request, std::uint32_t repl
   if (options_.policy == Policy::kPull) {
     join_batch(now, lane, request);
   }
-  --queued_;
+  may_hedge(request);
   ++outstanding_;
 }
 
@@ -292,6 +319,7 @@ void Dispatcher::leave_replica(Instant now, Request& request) {
   Lane& lane = model.lanes[request.replica];
   Replica& replica = replicas_[request.replica];
   CHECK(lane.outstanding > 0 && replica.outstanding > 0);
+  never_hedge(request);
   model.busy -= --lane.outstanding == 0 ? 1 : 0;
   if (request.place != kNoPlace && --lane.places[request.place].left == 0) {
     --lane.batches;

@@ -20,12 +20,20 @@
 // 2 + floor(r/S). Until a far replica is kept busy, S is what its time between completions was, so
 // n grows step by step. A replica that batches takes what waits, up to its cap, in one go; what
 // arrives later waits for the next batch.
+//
+// Hedging (Dean and Barroso, The Tail at Scale, CACM'13), off by default: a request that has been
+// at a replica for longer than a learned percentile of its model and size is sent once more, to a
+// replica that has nothing at all while nothing of that model is queued, so a hedge never makes
+// anyone wait that is here. Each completed request pays for a share of one. The first answer
+// counts. The loser keeps its place until its reply is here too, as its replica is busy for so
+// long; that time goes into the learned speed and not into the percentile, its reply into no count.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "balance/learned_latency.h"
 #include "balance/learned_speed.h"
 #include "balance/policy.h"
 #include "balance/replica_health.h"
@@ -49,6 +57,8 @@ class Dispatcher {
     std::uint32_t fixed_bound = 0;         // n of kPull; 0 = by the rule above
     std::uint32_t max_outstanding = 1024;  // per replica and model, for the policies without bound
     bool learn_speed = true;               // false: speeds stay as set_speed() said (simulation)
+    double hedge_percentile = 0;           // as a share, 0.95; 0 = no hedging
+    double hedge_budget = 0.05;            // hedges per completed request, in the long run
     std::uint64_t seed = 1;
   };
   struct Arrival {
@@ -57,6 +67,8 @@ class Dispatcher {
     std::uint32_t priority = 0;       // lower is more urgent
     std::uint32_t tenant = 0;         // below TenantQueues::kMaxTenants
     bool deadline_is_strict = false;  // the client set it: refuse at once what cannot make it
+    bool may_be_hedged = false;       // it changes nothing at the replica
+    std::uint64_t bytes = 0;          // of its body; latencies of like sizes are compared
     std::uint64_t cookie = 0;         // handed back with every decision
   };
   enum class Refusal { kQueueFull, kDeadline, kNoReplica, kGivenUp };
@@ -72,6 +84,12 @@ class Dispatcher {
   struct Refused {
     std::uint64_t cookie = 0;
     Refusal why = Refusal::kDeadline;
+  };
+  struct Hedges {               // how those that have ended did so
+    std::uint64_t won = 0;      // the copy was answered first
+    std::uint64_t lost = 0;     // the original was
+    std::uint64_t failed = 0;   // the copy got no reply
+    std::uint64_t dropped = 0;  // the client went away
   };
   struct ReplicaView {
     ReplicaState state = ReplicaState::kJoining;
@@ -108,14 +126,19 @@ class Dispatcher {
   Admission arrive(Instant now, const Arrival& arrival);
   // The next request to send, if there is one and a replica has room.
   std::optional<Assignment> next(Instant now);
+  // A request to send a second time, after next() gave nothing. The copy has a ticket of its own,
+  // which is reported like any other.
+  std::optional<Assignment> next_hedge(Instant now);
   // The next queued request that has to be answered with an error.
   std::optional<Refused> next_refused(Instant now);
   // The same for those whose deadline passed behind a more urgent head; looks at all of them, so a
   // few times a second is enough.
   std::optional<Refused> next_late(Instant now);
-  // A whole reply came. The ticket ends.
+  // A whole reply came. The ticket ends; of two copies the other one is the loser, whose reply
+  // still has to be reported.
   void completed(Instant now, Ticket ticket);
-  // No reply came. True: queued again at its old place. False: the ticket ended.
+  // No reply came. True: queued again at its old place. False: the ticket ended, or, of two copies,
+  // the other one goes on.
   [[nodiscard]] bool failed(Instant now, Ticket ticket, Failure failure);
   // The client went away. True: it was queued and the ticket ended. False: it is at a replica,
   // whose reply (completed or failed with repeatable false) still has to be reported.
@@ -145,11 +168,13 @@ class Dispatcher {
   std::uint64_t queued(ModelIndex model) const { return models_[model.value()].queue.size(); }
   std::uint64_t outstanding() const { return outstanding_; }
   std::uint64_t retries() const { return retries_; }
+  const Hedges& hedges() const { return hedges_; }
   std::uint32_t bound(ModelIndex model) const { return models_[model.value()].bound; }
   bool any_up() const { return up_ > 0; }
 
  private:
   static constexpr std::uint32_t kNoPlace = ~0U;
+  static constexpr std::uint32_t kNoTicket = ~0U;
 
   struct Batch {             // requests that went to a replica in one go
     std::uint32_t left = 0;  // without a reply yet; 0 = the place is free
@@ -171,6 +196,11 @@ class Dispatcher {
     Instant last_completion{};
     std::uint32_t slow_in_a_row = 0;
   };
+  struct SizeClass {  // requests of a model whose bodies are of about one size
+    LearnedLatency latency;
+    std::uint32_t oldest = kNoTicket;  // of those at a replica that may be hedged
+    std::uint32_t newest = kNoTicket;
+  };
   struct Model {
     TenantQueues queue;
     std::vector<Lane> lanes;  // by replica
@@ -180,6 +210,7 @@ class Dispatcher {
     double busy_share = 0;       // moving average over arrivals
     double mean_seconds = 0;     // of a service, moving average over all replicas
     std::uint64_t completions = 0;
+    std::vector<SizeClass> sizes;  // with hedging
   };
   struct Replica {
     bool present = false;
@@ -191,6 +222,7 @@ class Dispatcher {
     Instant busy_since{};
     Duration busy{};
   };
+  enum class Copy { kOnly, kFirst, kSecond, kLoser };
   struct Request {
     enum class State { kFree, kQueued, kOutstanding };
     State state = State::kFree;
@@ -203,6 +235,13 @@ class Dispatcher {
     DeadlineQueue::Entry entry;
     std::uint64_t cookie = 0;
     Instant sent{};
+    Copy copy = Copy::kOnly;
+    bool may_be_hedged = false;
+    bool listed = false;  // in its size class
+    std::uint8_t size_class = 0;
+    std::uint32_t older = kNoTicket;  // of its size class
+    std::uint32_t newer = kNoTicket;
+    std::uint32_t other = kNoTicket;  // copy of the same request, while both may win
   };
 
   std::uint32_t new_ticket();
@@ -211,6 +250,14 @@ class Dispatcher {
   void join_batch(Instant now, Lane& lane, Request& request);
   void leave_replica(Instant now, Request& request);
   void learn(Instant now, const Request& request);
+  void may_hedge(Request& request);
+  void never_hedge(Request& request);
+  bool lose_copy(Request& request);  // true: the other one goes on
+  void drop_hedge(Request& request);
+  void part(Request& request);
+  void settle_hedge(Instant now, Request& request);
+  std::optional<std::uint32_t> fastest_idle(const Model& model) const;
+  std::optional<Instant> next_hedge_due() const;
   void choose_bound(Model& model);
   void eject_if_slow(Instant now, Model& model, std::uint32_t replica);
   void count_up();
@@ -243,6 +290,9 @@ class Dispatcher {
   std::uint32_t down_ = 0;        // joining or ejected
   std::uint32_t next_model_ = 0;  // where next() goes on, so no model waits for another
   double retry_tokens_;
+  double hedge_tokens_ = 0;
+  std::uint32_t listed_ = 0;  // requests that may be hedged
+  Hedges hedges_;
   Duration round_trip_ = kRoundTrip;
 };
 

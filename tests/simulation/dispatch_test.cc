@@ -220,6 +220,69 @@ TEST(Dispatch, ReplicasFartherAwayThanAServiceIsLongAreKeptBusy) {
 
     EXPECT_NEAR(of_two, 7 * std::min(1.0, 2 / (1 + round_trip)), .07 * 7) << round_trip;
     EXPECT_GT(by_rule, .95 * 7) << round_trip;
+// Three services in two hundred take twenty times as long.
+QueueingSetting stalls(double rho) {
+  QueueingSetting setting;
+  setting.bound = 0;
+  setting.learns_speed = true;
+  setting.knows_speed = false;
+  setting.law = Law::kJitter;
+  setting.rho = rho;
+  setting.stalling = 7;
+  setting.stall_share = 0.015;
+  setting.requests = 100'000;
+  return setting;
+}
+
+TEST(Hedging, TakesTheStallsOutOfTheTail) {
+  for (const double rho : {.3, .5}) {
+    QueueingSetting setting = stalls(rho);
+    const QueueingFigures without = simulate_seeds(setting, 2);
+    setting.hedge_percentile = 0.95;
+    const QueueingFigures with = simulate_seeds(setting, 2);
+
+    EXPECT_GT(without.p99, 12) << rho;
+    EXPECT_LT(with.p99, 0.4 * without.p99) << rho;
+    EXPECT_LT(with.mean, without.mean) << rho;
+    EXPECT_GT(with.hedged, 0.01) << rho;
+    EXPECT_LE(with.hedged, setting.hedge_budget) << rho;
+  }
+}
+
+TEST(Hedging, OneStallingReplicaOfSevenHasNoTailEither) {
+  QueueingSetting setting = stalls(.7);
+  setting.stalling = 1;
+  setting.stall_share = 0.05;
+  const QueueingFigures without = simulate_seeds(setting, 2);
+  setting.hedge_percentile = 0.95;
+  const QueueingFigures with = simulate_seeds(setting, 2);
+
+  EXPECT_GT(without.p999, 15);
+  EXPECT_LT(with.p999, 6);
+}
+
+TEST(Hedging, NeverGoesOverItsBudget) {
+  QueueingSetting setting = stalls(.3);
+  setting.hedge_percentile = 0.5;
+  setting.hedge_budget = 0.02;
+
+  const QueueingFigures figures = simulate(setting);
+
+  EXPECT_GT(figures.hedged, 0.019);
+  EXPECT_LE(figures.hedged, 0.02);
+}
+
+// All replicas are always busy, so there is never an idle one to hedge to.
+TEST(Hedging, CostsNoThroughputAtFullLoad) {
+  for (const std::uint32_t clients : {14U, 28U}) {
+    QueueingSetting setting = stalls(0);
+    setting.clients = clients;
+    const QueueingFigures without = simulate(setting);
+    setting.hedge_percentile = 0.95;
+    const QueueingFigures with = simulate(setting);
+
+    EXPECT_DOUBLE_EQ(with.throughput, without.throughput) << clients;
+    EXPECT_EQ(with.hedged, 0) << clients;
   }
 }
 

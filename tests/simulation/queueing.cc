@@ -46,13 +46,13 @@ double draw(Law law, Prng& prng) {
   return 1;
 }
 
-enum class Kind { kArrival, kReachesReplica, kServed, kNoticed };
+enum class Kind { kArrival, kReachesReplica, kServed, kNoticed, kTimer };
 
 struct Event {
   double at = 0;
   std::uint64_t order = 0;
   Kind kind = Kind::kArrival;
-  std::uint32_t job = 0;
+  std::uint32_t copy = 0;
   bool operator>(const Event& other) const {
     return at != other.at ? at > other.at : order > other.order;
   }
@@ -61,8 +61,37 @@ struct Event {
 struct Job {
   double arrived = 0;
   double size = 0;
+  bool answered = false;
+  std::uint32_t copies = 0;  // at replicas
+};
+
+// A job on its way to a replica and back; the first and, when hedged, the second.
+struct Copy {
+  std::uint32_t job = 0;
   std::uint32_t replica = 0;
   Ticket ticket;
+};
+
+// Places that are used again.
+template <typename Item>
+class Places {
+ public:
+  std::uint32_t add(Item item) {
+    if (free_.empty()) {
+      items_.push_back(item);
+      return static_cast<std::uint32_t>(items_.size() - 1);
+    }
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    items_[place] = item;
+    return place;
+  }
+  void remove(std::uint32_t place) { free_.push_back(place); }
+  Item& operator[](std::uint32_t place) { return items_[place]; }
+
+ private:
+  std::vector<Item> items_;
+  std::vector<std::uint32_t> free_;
 };
 
 struct Server {
@@ -77,6 +106,7 @@ class Simulation {
       : setting_(setting),
         arrivals_(setting.seed),
         sizes_(setting.seed + 1'000'003),
+        stalls_(setting.seed + 2'000'003),
         dispatcher_(options(setting)),
         model_(dispatcher_.add_model()),
         servers_(setting.speeds.size()) {
@@ -117,13 +147,15 @@ class Simulation {
     options.max_queued = ~0U;
     options.max_outstanding = ~0U;
     options.learn_speed = setting.learns_speed;
+    options.hedge_percentile = setting.hedge_percentile;
+    options.hedge_budget = setting.hedge_budget;
     options.seed = setting.seed;
     return options;
   }
   static Instant instant(double at) { return Instant(from_seconds(at)); }
 
-  void schedule(double at, Kind kind, std::uint32_t job) {
-    events_.push({at, ++order_, kind, job});
+  void schedule(double at, Kind kind, std::uint32_t copy) {
+    events_.push({at, ++order_, kind, copy});
   }
   double next_gap() {
     const double capacity = std::accumulate(setting_.speeds.begin(), setting_.speeds.end(), 0.0);
@@ -136,16 +168,18 @@ class Simulation {
         arrive();
         break;
       case Kind::kReachesReplica:
-        servers_[jobs_[event.job].replica].queue.push_back(event.job);
-        serve(jobs_[event.job].replica);
+        servers_[copies_[event.copy].replica].queue.push_back(event.copy);
+        serve(copies_[event.copy].replica);
         break;
       case Kind::kServed:
-        servers_[jobs_[event.job].replica].busy = false;
-        schedule(now_ + setting_.delay, Kind::kNoticed, event.job);
-        serve(jobs_[event.job].replica);
+        servers_[copies_[event.copy].replica].busy = false;
+        schedule(now_ + setting_.delay, Kind::kNoticed, event.copy);
+        serve(copies_[event.copy].replica);
         break;
       case Kind::kNoticed:
-        notice(event.job);
+        notice(event.copy);
+        break;
+      case Kind::kTimer:
         break;
     }
     if (!setting_.oracle) {
@@ -154,25 +188,18 @@ class Simulation {
   }
 
   void arrive() {
-    std::uint32_t job = 0;
-    if (free_jobs_.empty()) {
-      job = static_cast<std::uint32_t>(jobs_.size());
-      jobs_.emplace_back();
-    } else {
-      job = free_jobs_.back();
-      free_jobs_.pop_back();
-    }
-    jobs_[job] = Job{now_, draw(setting_.law, sizes_), 0, Ticket{}};
+    const std::uint32_t job = jobs_.add({now_, draw(setting_.law, sizes_)});
     if (setting_.clients == 0) {
       schedule(now_ + next_gap(), Kind::kArrival, 0);
     }
     if (setting_.oracle) {
-      send(job, least_finish(job));
+      send(job, least_finish(job), Ticket{});
       return;
     }
     Dispatcher::Arrival arrival;
     arrival.model = model_;
     arrival.deadline = instant(now_ + 1e6);  // equal for all: the order of arrival
+    arrival.may_be_hedged = true;
     arrival.cookie = job;
     CHECK(!dispatcher_.arrive(instant(now_), arrival).refused);
   }
@@ -193,15 +220,27 @@ class Simulation {
 
   void pump() {
     while (const auto assignment = dispatcher_.next(instant(now_))) {
-      const auto job = static_cast<std::uint32_t>(assignment->cookie);
-      jobs_[job].ticket = assignment->ticket;
-      send(job, assignment->replica.value());
+      send(static_cast<std::uint32_t>(assignment->cookie), assignment->replica.value(),
+           assignment->ticket);
+    }
+    if (setting_.hedge_percentile <= 0) {
+      return;
+    }
+    while (const auto hedge = dispatcher_.next_hedge(instant(now_))) {
+      hedges_ += 1;
+      send(static_cast<std::uint32_t>(hedge->cookie), hedge->replica.value(), hedge->ticket);
+    }
+    const auto due = dispatcher_.next_deadline();
+    if (due && (timer_at_ <= now_ || to_seconds(due->time_since_epoch()) < timer_at_)) {
+      timer_at_ = to_seconds(due->time_since_epoch());
+      CHECK(timer_at_ > now_);  // what is due now was done now
+      schedule(timer_at_, Kind::kTimer, 0);
     }
   }
 
-  void send(std::uint32_t job, std::uint32_t replica) {
-    jobs_[job].replica = replica;
-    schedule(now_ + setting_.delay, Kind::kReachesReplica, job);
+  void send(std::uint32_t job, std::uint32_t replica, Ticket ticket) {
+    ++jobs_[job].copies;
+    schedule(now_ + setting_.delay, Kind::kReachesReplica, copies_.add({job, replica, ticket}));
   }
 
   void serve(std::uint32_t replica) {
@@ -209,21 +248,35 @@ class Simulation {
     if (server.busy || server.queue.empty()) {
       return;
     }
-    const std::uint32_t job = server.queue.front();
+    const std::uint32_t copy = server.queue.front();
     server.queue.pop_front();
     server.busy = true;
-    schedule(now_ + jobs_[job].size / setting_.speeds[replica], Kind::kServed, job);
+    double service = jobs_[copies_[copy].job].size / setting_.speeds[replica];
+    if (replica < setting_.stalling && stalls_.chance(setting_.stall_share)) {
+      service *= setting_.stall_factor;
+    }
+    schedule(now_ + service, Kind::kServed, copy);
   }
 
-  void notice(std::uint32_t job) {
+  void notice(std::uint32_t copy) {
+    const std::uint32_t number = copies_[copy].job;
     if (!setting_.oracle) {
-      dispatcher_.completed(instant(now_), jobs_[job].ticket);
+      dispatcher_.completed(instant(now_), copies_[copy].ticket);
     }
-    latencies_.push_back(now_ - jobs_[job].arrived);
+    copies_.remove(copy);
+    Job& job = jobs_[number];
+    const bool first = !job.answered;
+    job.answered = true;
+    if (--job.copies == 0) {
+      jobs_.remove(number);
+    }
+    if (!first) {
+      return;
+    }
+    latencies_.push_back(now_ - job.arrived);
     if (latencies_.size() == setting_.requests / 10) {
       measured_from_ = now_;
     }
-    free_jobs_.push_back(job);
     if (setting_.clients > 0) {
       schedule(now_, Kind::kArrival, 0);
     }
@@ -236,21 +289,30 @@ class Simulation {
     const auto count = static_cast<double>(sorted.size());
     const auto at = [&](double q) { return sorted[static_cast<std::size_t>(q * count)]; };
     const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
-    return {at(.5), at(.9), at(.99), sum / count, count / (now_ - measured_from_)};
+    return {at(.5),
+            at(.9),
+            at(.99),
+            at(.999),
+            sum / count,
+            count / (now_ - measured_from_),
+            hedges_ / static_cast<double>(latencies_.size())};
   }
 
   QueueingSetting setting_;
   Prng arrivals_;
   Prng sizes_;
+  Prng stalls_;
   Dispatcher dispatcher_;
   balance::ModelIndex model_;
   std::vector<Server> servers_;
-  std::vector<Job> jobs_;
-  std::vector<std::uint32_t> free_jobs_;
+  Places<Job> jobs_;
+  Places<Copy> copies_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t order_ = 0;
   double now_ = 0;
   double measured_from_ = 0;
+  double timer_at_ = 0;
+  double hedges_ = 0;
   std::vector<double> latencies_;
 };
 
@@ -281,8 +343,10 @@ QueueingFigures simulate_seeds(QueueingSetting setting, std::uint32_t seeds) {
     total.p50 += one.p50 / seeds;
     total.p90 += one.p90 / seeds;
     total.p99 += one.p99 / seeds;
+    total.p999 += one.p999 / seeds;
     total.mean += one.mean / seeds;
     total.throughput += one.throughput / seeds;
+    total.hedged += one.hedged / seeds;
   }
   return total;
 }

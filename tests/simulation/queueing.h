@@ -30,6 +30,13 @@ struct QueueingSetting {
   double rho = 0.7;           // open loop
   std::uint32_t clients = 0;  // closed loop when > 0
   double delay = 0;           // one way, in units of service
+  // Services of the first so many replicas stall: each with this probability, for so many times as
+  // long. A stall is the replica's, so that a second copy of the request need not meet with one.
+  std::uint32_t stalling = 0;
+  double stall_share = 0.01;
+  double stall_factor = 20;
+  double hedge_percentile = 0;  // as the dispatcher's options
+  double hedge_budget = 0.05;
   std::uint64_t requests = 100'000;
   std::uint64_t seed = 11;
 };
@@ -38,8 +45,10 @@ struct QueueingFigures {
   double p50 = 0;
   double p90 = 0;
   double p99 = 0;
+  double p999 = 0;
   double mean = 0;
   double throughput = 0;
+  double hedged = 0;  // share of the requests that were sent twice
 };
 
 QueueingFigures simulate(const QueueingSetting& setting);
