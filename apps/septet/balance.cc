@@ -8,6 +8,7 @@
 #include "balance/edge/control_server.h"
 #include "balance/edge/proxy.h"
 #include "balance/edge/upstream_source.h"
+#include "base/text.h"
 #include "inference/edge/tls_stream.h"
 #include "output.h"
 #include "verb.h"
@@ -23,6 +24,8 @@ struct BalanceOptions {
   std::string upstreams_file;
   std::string control;
   std::string policy = "pull";
+  std::string hedge = "off";
+  double hedge_budget = 0.05;
   double timeout_s = 60;
   std::size_t max_queued = 4096;
   std::uint64_t memory_mib = 512;
@@ -33,6 +36,20 @@ struct BalanceOptions {
   std::string certificate;
   std::string key;
 };
+
+// "off", or a percentile: "p95", "p99.9".
+Result<double> hedge_percentile(const std::string& text) {
+  if (text == "off") {
+    return 0.0;
+  }
+  const std::optional<double> percent =
+      text.starts_with('p') ? parse_double(text.substr(1)) : std::nullopt;
+  if (!percent || *percent < 50 || *percent > 99.99) {
+    return make_error(ErrorKind::kUsage, fmt::format("cannot hedge at '{}'", text),
+                      "name a percentile between p50 and p99.99, such as p95, or off");
+  }
+  return *percent / 100;
+}
 
 Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   balance::ProxyOptions options;
@@ -50,6 +67,12 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
                       "shortest-delay");
   }
   options.policy = *policy;
+  const Result<double> percentile = hedge_percentile(wished.hedge);
+  if (!percentile.ok()) {
+    return percentile.error();
+  }
+  options.hedge_percentile = *percentile;
+  options.hedge_budget = wished.hedge_budget;
   options.request_timeout = from_seconds(wished.timeout_s);
   options.max_queued = wished.max_queued;
   options.memory_bytes = wished.memory_mib << 20U;
@@ -174,6 +197,14 @@ void add_balance(CLI::App& app, const Globals& globals, Action& action) {
       ->type_name("FILE");
   verb->add_option("--policy", wished->policy,
                    "pull, round-robin, random, power-of-two, least-outstanding, shortest-delay");
+  verb->add_option(
+          "--hedge", wished->hedge,
+          "Send a request a second time, to an idle replica, when it has taken longer than "
+          "this percentile of its model's; the first answer counts; off by default")
+      ->type_name("off|pPERCENT");
+  verb->add_option("--hedge-budget", wished->hedge_budget,
+                   "Second copies per answered request, at most")
+      ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--timeout", wished->timeout_s, "Seconds from arrival to reply")
       ->check(CLI::PositiveNumber);
   verb->add_option("--max-queued", wished->max_queued, "Requests that may wait, per model");

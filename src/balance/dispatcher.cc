@@ -234,8 +234,9 @@ bool Dispatcher::cancel(Ticket ticket) {
 }
 
 void Dispatcher::forbid_repeat(Ticket ticket) {
-  requests_[ticket.value()].repeatable = false;
-  never_hedge(requests_[ticket.value()]);
+  Request& request = requests_[ticket.value()];
+  request.repeatable = false;
+  never_hedge(request);
 }
 
 std::optional<Instant> Dispatcher::next_deadline() const {

@@ -145,6 +145,8 @@ class Dispatcher {
   [[nodiscard]] bool cancel(Ticket ticket);
   // The request may not be sent again: part of a reply has been passed on, or the client is gone.
   void forbid_repeat(Ticket ticket);
+  // Of two copies this one is being answered, so that the other one is the loser. Else nothing.
+  void prefer(Instant now, Ticket ticket);
 
   // The replica for something long that stays with it until unpin(), whose single requests are not
   // seen here and take no place: the one with the fewest such, of those that are up and eligible
@@ -255,6 +257,8 @@ class Dispatcher {
   bool lose_copy(Request& request);  // true: the other one goes on
   void drop_hedge(Request& request);
   void part(Request& request);
+  void win(Instant now, Request& request);
+  void observe(const Request& request, Duration took);
   void settle_hedge(Instant now, Request& request);
   std::optional<std::uint32_t> fastest_idle(const Model& model) const;
   std::optional<Instant> next_hedge_due() const;

@@ -138,28 +138,48 @@ std::optional<Dispatcher::Assignment> Dispatcher::next_hedge(Instant now) {
   return std::nullopt;
 }
 
-// A reply has come: pays for hedges, and decides between two copies. What the first one took, or
-// at least took, is what a request takes without hedging; the time of a second says nothing of
-// that.
+void Dispatcher::prefer(Instant now, Ticket ticket) {
+  Request& request = requests_[ticket.value()];
+  if (request.other != kNoTicket) {
+    win(now, request);
+  }
+}
+
+// A reply has come: pays for hedges, and decides between two copies.
 void Dispatcher::settle_hedge(Instant now, Request& request) {
   if (request.copy == Copy::kLoser) {
     return;
   }
   hedge_tokens_ = std::min(kMostHedgeTokens, hedge_tokens_ + options_.hedge_budget);
-  const bool both = request.other != kNoTicket;
-  if (request.may_be_hedged && (request.copy != Copy::kSecond || both)) {
-    const Instant sent =
-        request.copy == Copy::kSecond ? requests_[request.other].sent : request.sent;
-    models_[request.model].sizes[request.size_class].latency.observe(now - sent);
+  if (request.other != kNoTicket || request.copy == Copy::kSecond) {
+    win(now, request);
   }
-  hedges_.won += request.copy == Copy::kSecond ? 1 : 0;
-  hedges_.lost += request.copy == Copy::kFirst && both ? 1 : 0;
-  if (both) {
-    Request& other = requests_[request.other];
-    CHECK(other.state == Request::State::kOutstanding);
-    other.copy = Copy::kLoser;
-    other.repeatable = false;
+  observe(request, now - request.sent);
+}
+
+// What the first took, or at least took, is what a request takes without hedging; the time of a
+// second says nothing of that.
+void Dispatcher::win(Instant now, Request& request) {
+  const bool second = request.copy == Copy::kSecond;
+  hedges_.won += second ? 1 : 0;
+  hedges_.lost += second ? 0 : 1;
+  request.copy = Copy::kFirst;  // it is counted
+  if (request.other != kNoTicket) {
+    Request& loser = requests_[request.other];
+    CHECK(loser.state == Request::State::kOutstanding);
+    loser.copy = Copy::kLoser;
+    loser.repeatable = false;
+    if (second) {
+      observe(loser, now - loser.sent);
+    }
     part(request);
+  }
+  request.may_be_hedged = request.may_be_hedged && !second;
+}
+
+void Dispatcher::observe(const Request& request, Duration took) {
+  if (request.may_be_hedged) {
+    models_[request.model].sizes[request.size_class].latency.observe(took);
   }
 }
 

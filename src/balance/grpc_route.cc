@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "balance/protobuf_fields.h"
 #include "base/text.h"
 
 namespace septet::balance {
@@ -37,46 +38,6 @@ constexpr std::array<std::pair<std::string_view, GrpcKind>, 19> kMethods = {{
     {"TraceSetting", GrpcKind::kEveryReplica},
     {"LogSettings", GrpcKind::kEveryReplica},
 }};
-
-// The protobuf varint at the front, taken off; nothing when it is cut or too long.
-std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
-  std::uint64_t value = 0;
-  for (unsigned i = 0; i < 10 && i < bytes.size(); ++i) {
-    const auto byte = static_cast<std::uint8_t>(bytes[i]);
-    value |= static_cast<std::uint64_t>(byte & 0x7FU) << (7 * i);
-    if ((byte & 0x80U) == 0) {
-      bytes.remove_prefix(i + 1);
-      return value;
-    }
-  }
-  return std::nullopt;
-}
-
-bool take(std::string_view& bytes, std::uint64_t count) {
-  if (count > bytes.size()) {
-    return false;
-  }
-  bytes.remove_prefix(count);
-  return true;
-}
-
-// Takes a field's value off the front; false when it is cut or of an unknown wire type.
-bool skip_field(std::string_view& bytes, std::uint64_t wire_type) {
-  switch (wire_type) {
-    case 0:
-      return take_varint(bytes).has_value();
-    case 1:
-      return take(bytes, 8);
-    case 2: {
-      const std::optional<std::uint64_t> length = take_varint(bytes);
-      return length && take(bytes, *length);
-    }
-    case 5:
-      return take(bytes, 4);
-    default:
-      return false;
-  }
-}
 
 bool is_plain(char c) { return c >= 0x20 && c <= 0x7E && c != '%'; }
 
@@ -124,17 +85,10 @@ std::string_view peek_model(std::string_view framed) {
     return {};
   }
   std::string_view left = framed.substr(kGrpcPrefixBytes, *size - kGrpcPrefixBytes);
-  for (int i = 0; i < kMaxFields && !left.empty(); ++i) {
-    const std::optional<std::uint64_t> tag = take_varint(left);
-    if (!tag) {
-      return {};
-    }
-    if (*tag == (1U << 3U | 2U)) {
-      const std::optional<std::uint64_t> length = take_varint(left);
-      return length && *length <= left.size() ? left.substr(0, *length) : std::string_view{};
-    }
-    if (!skip_field(left, *tag & 7U)) {
-      return {};
+  for (int i = 0; i < kMaxFields; ++i) {
+    const std::optional<ProtobufField> field = take_field(left);
+    if (!field || field->number == 1) {
+      return field ? field->bytes : std::string_view{};
     }
   }
   return {};

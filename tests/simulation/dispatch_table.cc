@@ -119,6 +119,34 @@ class Tables {
     }
   }
 
+  // Both tables of hedging: stalls at all replicas, at one.
+  void hedging() const {
+    for (const std::uint32_t stalling : {7U, 1U}) {
+      fmt::print("\n### Hedging, jit, stalls of 20 S at {} of 7 replicas, p99/p99.9/sent twice\n\n",
+                 stalling);
+      fmt::print("| load | none | p90 | p95 | p99 |\n|---|---|---|---|---|\n");
+      for (const double rho : {.3, .5, .7, .8}) {
+        fmt::print("| {} |", rho);
+        for (const double percentile : {0.0, .9, .95, .99}) {
+          QueueingSetting setting;
+          setting.bound = 0;
+          setting.learns_speed = true;
+          setting.knows_speed = false;
+          setting.law = Law::kJitter;
+          setting.rho = rho;
+          setting.delay = 0.002;
+          setting.stalling = stalling;
+          setting.stall_share = stalling == 1 ? 0.05 : 0.01;
+          setting.hedge_percentile = percentile;
+          setting.requests = requests_;
+          const QueueingFigures figures = simulate_seeds(setting, seeds_);
+          fmt::print(" {:.2f}/{:.2f}/{:.1f} % |", figures.p99, figures.p999, 100 * figures.hedged);
+        }
+        fmt::print("\n");
+      }
+    }
+  }
+
  private:
   QueueingSetting base(const Column& column, Law law, const std::vector<double>& speeds) const {
     QueueingSetting setting;
@@ -174,5 +202,6 @@ int main(int argc, char** argv) {
                      {kRoundRobin, kLeast, kOne, kTwo, kLearned}, false);
   tables.round_trip();
   tables.closed_round_trip(one_slow);
+  tables.hedging();
   return 0;
 }

@@ -220,6 +220,9 @@ TEST(Dispatch, ReplicasFartherAwayThanAServiceIsLongAreKeptBusy) {
 
     EXPECT_NEAR(of_two, 7 * std::min(1.0, 2 / (1 + round_trip)), .07 * 7) << round_trip;
     EXPECT_GT(by_rule, .95 * 7) << round_trip;
+  }
+}
+
 // Three services in two hundred take twenty times as long.
 QueueingSetting stalls(double rho) {
   QueueingSetting setting;

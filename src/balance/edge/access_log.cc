@@ -56,6 +56,9 @@ void AccessLog::add(const Entry& entry) {
                                  : fmt::format("{} {}", entry.method, entry.target));
   fmt::format_to(std::back_inserter(lines_), ",\"status\":{},\"took_us\":{:.0f}", entry.status,
                  to_microseconds(entry.took));
+  if (!entry.hedge.empty()) {
+    append_text(lines_, "hedge", entry.hedge);
+  }
   if (!entry.request_id.empty()) {
     append_text(lines_, "request_id", entry.request_id);
   }

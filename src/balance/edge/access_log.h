@@ -20,8 +20,9 @@ class AccessLog {
     std::string_view protocol;  // "http", "grpc"
     std::string_view method;    // empty: the target says all
     std::string_view target;
-    unsigned status = 0;  // HTTP's, or the class of gRPC's
-    Duration took{};      // from the request's last byte to the reply's first
+    unsigned status = 0;     // HTTP's, or the class of gRPC's
+    Duration took{};         // from the request's last byte to the reply's first
+    std::string_view hedge;  // "won": a second copy was answered first; "lost": it was not
     std::string_view request_id;
     std::string_view traceparent;
   };

@@ -53,6 +53,8 @@ class ByteQueue {
     return bytes;
   }
   void read_again() { read_ = 0; }
+  // As if so many bytes had been read.
+  void read_from(std::size_t at) { read_ = at; }
   void drop_read() {
     if (read_ > 0) {
       std::memmove(body_.data(), body_.data() + read_, left());

@@ -27,7 +27,18 @@ class Dispatched {
   virtual void go_to(Replica& replica) = 0;
   // It will reach no replica; the status is HTTP's. The ticket has ended.
   virtual void on_refused(unsigned status, std::string_view message) = 0;
+  // The dispatcher has chosen a replica for a second copy, with a ticket of its own. Only those
+  // that may be hedged are asked.
+  virtual void hedge_to(Replica& replica, Ticket copy) = 0;
 
+  // How the one that was sent twice ended: kWon is the copy.
+  enum class Hedge { kNone, kSent, kWon, kLost };
+  Hedge hedge = Hedge::kNone;
+  // "won", "lost"; empty without one.
+  std::string_view hedge_text() const {
+    return hedge == Hedge::kWon ? "won" : hedge == Hedge::kLost ? "lost" : "";
+  }
+  bool may_be_hedged = false;  // it changes nothing at the replica, and its reply lies in no memory
   Instant deadline{};
   std::optional<Ticket> ticket;  // while the dispatcher has it
 };
@@ -60,6 +71,11 @@ struct Exchange final : Dispatched {
   explicit Exchange(ReplySink& reply_sink) : sink(&reply_sink) {}
   void go_to(Replica& replica) override;
   void on_refused(unsigned status, std::string_view message) override;
+  void hedge_to(Replica& replica, Ticket copy) override;
+  // Makes the connection, of the two, the one that counts.
+  void prefer(const UpstreamConnection& winner);
+  // Of two copies the one that counts is gone: the other one counts.
+  void fall_back();
 
   ReplySink* sink;
   std::string head;       // as sent to the replica; memory kept
@@ -72,6 +88,13 @@ struct Exchange final : Dispatched {
   bool is_head_request = false;
   bool tried_again = false;  // of one without a ticket: sent once more over a new connection
   UpstreamConnection* connection = nullptr;  // while a replica has it
+  // The other copy, while both may be answered first.
+  struct Rival {
+    UpstreamConnection* connection = nullptr;
+    std::optional<Ticket> ticket;
+  };
+  Rival rival;
+  Ticket copy;  // of the two tickets the second
 };
 
 }  // namespace septet::balance

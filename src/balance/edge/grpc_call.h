@@ -9,6 +9,7 @@
 
 #include "balance/edge/exchange.h"
 #include "balance/edge/http2_codec.h"
+#include "base/check.h"
 
 namespace septet::balance {
 
@@ -16,6 +17,7 @@ class GrpcUpstreamStream;
 
 class GrpcCall : public Dispatched {
  public:
+  void hedge_to(Replica& /*replica*/, Ticket /*copy*/) override { CHECK(!may_be_hedged); }
   // As sent to the replica.
   const FieldList& request() const { return request_; }
   virtual Http2Stream::Supply supply_request(char* to, std::size_t room) = 0;

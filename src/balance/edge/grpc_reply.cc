@@ -19,8 +19,64 @@ void GrpcStream::go_to(Replica& replica) {
   reply_.release();
   reply_head_.clear();
   trailers_.clear();
+  hedge = Hedge::kNone;
   build_request();
   replica.send(*this);
+}
+
+void GrpcStream::hedge_to(Replica& replica, Ticket copy) {
+  hedge = Hedge::kSent;
+  second_ = std::make_unique<GrpcHedge>(*this, *this, reactor_, copy);
+  replica.send(*second_);
+}
+
+// The replica of the other copy works on, and keeps its place until it is done.
+void GrpcStream::on_second_answers(GrpcHedge& second) {
+  reactor_.dispatcher().prefer(reactor_.now(), *second.ticket);
+  if (upstream != nullptr && !upstream->discard(*ticket)) {
+    static_cast<void>(
+        reactor_.dispatcher().failed(reactor_.now(), *ticket, Failure::kStaleConnection));
+  }
+  fall_back();
+}
+
+void GrpcStream::on_second_lost() {
+  hedge = Hedge::kLost;
+  second_.reset();
+}
+
+// The second copy, if there is one, becomes this stream's own call.
+bool GrpcStream::fall_back() {
+  if (!second_) {
+    return false;
+  }
+  const std::unique_ptr<GrpcHedge> second = std::move(second_);
+  hedge = Hedge::kWon;
+  ticket = second->ticket;
+  reply_.release();
+  reply_head_ = second->reply_head();
+  trailers_ = second->reply_trailers();
+  body_.read_from(second->sent());
+  if (second->upstream != nullptr) {
+    second->upstream->hand_over(*this);
+  }
+  return true;
+}
+
+// The client is gone, or was answered by the first copy.
+void GrpcStream::drop_second() {
+  if (!second_) {
+    return;
+  }
+  hedge = Hedge::kLost;
+  const std::unique_ptr<GrpcHedge> second = std::move(second_);
+  if (ticket) {
+    reactor_.dispatcher().prefer(reactor_.now(), *ticket);
+  }
+  if (second->upstream == nullptr || !second->upstream->discard(*second->ticket)) {
+    static_cast<void>(
+        reactor_.dispatcher().failed(reactor_.now(), *second->ticket, Failure::kStaleConnection));
+  }
 }
 
 void GrpcStream::on_refused(unsigned status, std::string_view message) {
@@ -51,6 +107,9 @@ void GrpcStream::on_reply_head(const FieldList& fields) {
 }
 
 void GrpcStream::on_reply_data(std::string_view data) {
+  if (second_) {  // this one was answered first
+    drop_second();
+  }
   if (committed_) {
     reply_.drop_read();
   }
@@ -80,11 +139,18 @@ void GrpcStream::on_reply_data(std::string_view data) {
 void GrpcStream::on_reply_trailers(const FieldList& fields) { trailers_ = fields; }
 
 void GrpcStream::on_reply_end() {
+  const std::string_view at_the_end = trailers_.find("grpc-status");
+  if (second_ && at_the_end != "0") {  // an error ends nothing that may still be answered
+    static_cast<void>(
+        reactor_.dispatcher().failed(reactor_.now(), *ticket, Failure::kStaleConnection));
+    fall_back();
+    return;
+  }
+  drop_second();
   if (ticket) {
     reactor_.dispatcher().completed(reactor_.now(), *ticket);
     ticket.reset();
   }
-  const std::string_view at_the_end = trailers_.find("grpc-status");
   if (at_the_end == "0") {
     reactor_.learn_model(Reactor::Protocol::kGrpc, model_);
   }
@@ -98,6 +164,9 @@ void GrpcStream::on_lost(Replica& replica, Failure failure) {
   if (ticket) {
     if (reactor_.dispatcher().failed(reactor_.now(), *ticket, failure)) {
       return;  // queued again
+    }
+    if (fall_back()) {
+      return;
     }
     ticket.reset();
   } else if (pinned_) {
@@ -204,6 +273,7 @@ void GrpcStream::note_reply() {
                                .target = head_.find(":path"),
                                .status = status,
                                .took = reactor_.now() - since_,
+                               .hedge = hedge_text(),
                                .request_id = head_.find("x-request-id"),
                                .traceparent = head_.find("traceparent")});
   }

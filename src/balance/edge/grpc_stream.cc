@@ -5,6 +5,7 @@
 #include "balance/edge/grpc_connection.h"
 #include "balance/edge/grpc_upstream.h"
 #include "balance/edge/reactor.h"
+#include "balance/request_nature.h"
 
 namespace septet::balance {
 
@@ -222,7 +223,9 @@ void GrpcStream::queue() {
     fail(GrpcStatus::kUnavailable, "no replica behind this address has a gRPC address");
     return;
   }
-  reactor_.submit(*this, Reactor::Protocol::kGrpc, model_, wishes_);
+  may_be_hedged = reactor_.hedges() && !proto_names_shared_memory(body_.all()) &&
+                  read_proto_sequence(body_.all()).id.empty();
+  reactor_.submit(*this, {Reactor::Protocol::kGrpc, model_, body_.size(), wishes_});
 }
 
 void GrpcStream::requeue() {
@@ -287,6 +290,7 @@ void GrpcStream::let_go() {
   if (upstream != nullptr) {
     upstream->cancel();
   }
+  drop_second();
   if (ticket && !queued) {
     // It was told to stop, which says nothing about it, and nobody wants it again.
     static_cast<void>(

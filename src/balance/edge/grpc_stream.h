@@ -3,6 +3,9 @@
 //   head -> body -> (memory) -> waiting -> replying -> done          a single request
 //   head -> replying (both ways) -> done                            a stream, pinned to a replica
 //
+// A single request that takes long may be at two replicas; the second copy is a GrpcHedge until it
+// is answered first, and then this stream's own call.
+//
 // A single request is kept whole until its reply is complete, so that it can be sent to another
 // replica; a stream passes through windows of 64 and 256 KiB. Owned by its GrpcConnection.
 #pragma once
@@ -15,6 +18,7 @@
 #include "balance/edge/fan_out.h"
 #include "balance/edge/grpc_call.h"
 #include "balance/edge/grpc_fan_out.h"
+#include "balance/edge/grpc_hedge.h"
 #include "balance/edge/grpc_messages.h"
 #include "balance/edge/request_wishes.h"
 #include "balance/grpc_route.h"
@@ -26,6 +30,7 @@ class Reactor;
 
 class GrpcStream final : public Http2Stream,
                          public GrpcCall,
+                         public GrpcHedge::Owner,
                          public FanOut::Owner,
                          public GrpcFanOut::Owner {
  public:
@@ -47,6 +52,7 @@ class GrpcStream final : public Http2Stream,
 
   // The replica's side.
   void go_to(Replica& replica) override;
+  void hedge_to(Replica& replica, Ticket copy) override;
   void on_refused(unsigned status, std::string_view message) override;
   Supply supply_request(char* to, std::size_t room) override;
   void on_reply_head(const FieldList& fields) override;
@@ -54,6 +60,11 @@ class GrpcStream final : public Http2Stream,
   void on_reply_trailers(const FieldList& fields) override;
   void on_reply_end() override;
   void on_lost(Replica& replica, Failure failure) override;
+
+  // The second copy's side. Its call ends with each of these.
+  void on_second_answers(GrpcHedge& second) override;
+  void on_second_lost() override;
+  std::string_view message() const override { return body_.all(); }
 
   // The fan-outs' side.
   void on_merged(const MergedReply& reply) override;
@@ -75,6 +86,8 @@ class GrpcStream final : public Http2Stream,
   void fail(GrpcStatus status, std::string_view message);
   void commit();
   void end_reply();
+  void drop_second();
+  bool fall_back();
   void note_reply();
   void let_go();
   void unpin();
@@ -98,7 +111,8 @@ class GrpcStream final : public Http2Stream,
   ByteQueue reply_;
   std::size_t reply_unconsumed_ = 0;
   FieldList trailers_;
-  int returns_ = 0;  // how often a replica gave it back unread
+  int returns_ = 0;                    // how often a replica gave it back unread
+  std::unique_ptr<GrpcHedge> second_;  // while both copies may be answered first
   std::optional<ReplicaIndex> pinned_;
   GrpcQuestion question_;  // as the HTTP fan-out asks it
   std::unique_ptr<FanOut> fan_out_;

@@ -1,6 +1,7 @@
 #include "balance/edge/grpc_upstream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "balance/edge/reactor.h"
 #include "balance/edge/replica.h"
@@ -16,6 +17,23 @@ void GrpcUpstreamStream::cancel() {
   call_ = nullptr;
   connection_.session_.codec().reset(id_, Http2Error::kCancel);
   connection_.flush_later();
+}
+
+bool GrpcUpstreamStream::discard(Ticket ticket) {
+  if (!request_ended_) {
+    cancel();
+    return false;
+  }
+  call_->upstream = nullptr;
+  call_ = nullptr;
+  discarded_ = ticket;
+  return true;
+}
+
+void GrpcUpstreamStream::hand_over(GrpcCall& call) {
+  call_->upstream = nullptr;
+  call_ = &call;
+  call.upstream = this;
 }
 
 void GrpcUpstreamStream::consume(std::size_t bytes) {
@@ -50,6 +68,8 @@ void GrpcUpstreamStream::on_data(std::string_view bytes) {
   connection_.session_.codec().consume_connection(bytes.size());
   if (call_ != nullptr) {
     call_->on_reply_data(bytes);
+  } else if (discarded_) {
+    consume(bytes.size());
   }
 }
 
@@ -61,6 +81,8 @@ void GrpcUpstreamStream::on_end() {
   if (GrpcCall* const call = std::exchange(call_, nullptr)) {
     call->upstream = nullptr;
     call->on_reply_end();
+  } else if (const auto ticket = std::exchange(discarded_, std::nullopt)) {
+    connection_.reactor_.dispatcher().completed(connection_.reactor_.now(), *ticket);
   }
 }
 
@@ -74,6 +96,9 @@ void GrpcUpstreamStream::lose(Failure failure) {
   if (GrpcCall* const call = std::exchange(call_, nullptr)) {
     call->upstream = nullptr;
     call->on_lost(connection_.owner_.replica(), failure);
+  } else if (const auto ticket = std::exchange(discarded_, std::nullopt)) {
+    static_cast<void>(
+        connection_.reactor_.dispatcher().failed(connection_.reactor_.now(), *ticket, failure));
   }
 }
 
@@ -120,7 +145,7 @@ void GrpcUpstreamConnection::start(GrpcCall& call) {
 void GrpcUpstreamConnection::check_time(Instant now) {
   std::vector<GrpcUpstreamStream*> late;
   for (const auto& [id, stream] : streams_) {
-    if (stream->call_ != nullptr && stream->deadline_ <= now) {
+    if (stream->waited_for() && stream->deadline_ <= now) {
       late.push_back(stream.get());
     }
   }

@@ -26,6 +26,11 @@ class GrpcUpstreamStream final : public Http2Stream {
 
   // The call is gone; the replica is told.
   void cancel();
+  // The call is gone, but its replica works on: the reply will be thrown away, then reported with
+  // that ticket. False: it was not sent to its end, so it is cancelled, and nothing will be.
+  bool discard(Ticket ticket);
+  // Goes on for another call with the same request.
+  void hand_over(GrpcCall& call);
   // So many bytes of its reply have gone on.
   void consume(std::size_t bytes);
   // The request has more to send.
@@ -41,9 +46,11 @@ class GrpcUpstreamStream final : public Http2Stream {
  private:
   friend class GrpcUpstreamConnection;
   void lose(Failure failure);
+  bool waited_for() const { return call_ != nullptr || discarded_; }
 
   GrpcUpstreamConnection& connection_;
-  GrpcCall* call_;  // null once it has its reply, is lost or gone
+  GrpcCall* call_;                   // null once it has its reply, is lost or gone
+  std::optional<Ticket> discarded_;  // of a call that was answered by another replica
   StreamId id_ = 0;
   Instant deadline_;
   FieldList fields_;

@@ -6,6 +6,7 @@
 
 #include "balance/edge/reactor.h"
 #include "balance/edge/slot_request.h"
+#include "balance/request_nature.h"
 #include "base/text.h"
 #include "inference/v2_codec.h"
 
@@ -139,13 +140,30 @@ void HttpRequest::submit(std::string_view body) {
     if (wishes_.has_deadline()) {
       exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes_.timeout);
     }
-    reactor_.submit(exchange_, Reactor::Protocol::kHttp, route_.model, wishes_);
+    exchange_.may_be_hedged = reactor_.hedges() && may_be_hedged();
+    reactor_.submit(exchange_,
+                    {Reactor::Protocol::kHttp, route_.model, exchange_.body.size(), wishes_});
   } else {
     const FanOut::Question question{exchange_.head, exchange_.body, exchange_.is_head_request,
                                     exchange_.deadline};
     fan_out_ = std::make_unique<FanOut>(reactor_, *this, route_, question);
     fan_out_->start();
   }
+}
+
+// Whether it may be answered by two replicas at the same time.
+bool HttpRequest::may_be_hedged() const {
+  const std::string_view path = std::string_view(head_.target).substr(0, head_.target.find('?'));
+  if (head_.method != "POST" || !path.ends_with("/infer") || head_.find("content-encoding")) {
+    return false;
+  }
+  return !json_names_shared_memory(body_json());
+}
+
+// The part of the body that is JSON.
+std::string_view HttpRequest::body_json() const {
+  const std::optional<std::string_view> length = head_.find(inference::kJsonLengthHeader);
+  return exchange_.body.substr(0, length ? parse_uint(*length).value_or(0) : exchange_.body.npos);
 }
 
 // The head for the replica, and what it says to the dispatcher. Those of the same head stay; only
@@ -223,6 +241,7 @@ void HttpRequest::note_reply(unsigned status) {
                                .target = head_.target,
                                .status = status,
                                .took = reactor_.now() - submitted_,
+                               .hedge = exchange_.hedge_text(),
                                .request_id = head_.find("x-request-id").value_or(""),
                                .traceparent = head_.find("traceparent").value_or("")});
   }

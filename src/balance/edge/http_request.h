@@ -94,6 +94,8 @@ class HttpRequest final : public ReplySink, public FanOut::Owner {
  private:
   bool wants_slot(std::uint64_t json_bytes, std::uint64_t bytes) const;
   bool answer_here();
+  bool may_be_hedged() const;
+  std::string_view body_json() const;
   void write_request();
   void answer(OwnReply reply);
   void answer_error(unsigned status, std::string_view message);

@@ -42,6 +42,8 @@ struct ProxyOptions {
   std::vector<os::Endpoint> listen;  // TCP (port 0 = any free one) or Unix sockets
   std::shared_ptr<const inference::TlsIdentity> tls{};  // of TCP; null = not encrypted
   Policy policy = Policy::kPull;
+  double hedge_percentile = 0;                 // as a share; see dispatcher.h; 0 = no hedging
+  double hedge_budget = 0.05;                  // hedges per completed request, at most
   std::size_t max_connections = 16384;         // clients; more are refused by closing
   std::size_t max_queued = 4096;               // requests waiting for a replica, per model
   std::size_t max_head_bytes = 32 * 1024;      // of a request or reply; more = 431 or 502
@@ -93,6 +95,10 @@ struct ProxyStats {
   std::uint64_t replies_4xx = 0;
   std::uint64_t replies_5xx = 0;
   std::uint64_t retries = 0;          // sent again after a replica failed
+  std::uint64_t hedges_won = 0;       // sent twice, and the second copy was answered first
+  std::uint64_t hedges_lost = 0;      // the first was
+  std::uint64_t hedges_failed = 0;    // the second got no reply
+  std::uint64_t hedges_dropped = 0;   // the client went away
   std::uint64_t refused = 0;          // answered 503 without reaching a replica
   std::uint64_t slots_used = 0;       // now
   std::uint64_t slot_bytes_used = 0;  // now, of slot_bytes

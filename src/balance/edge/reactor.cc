@@ -26,6 +26,8 @@ Dispatcher::Options dispatcher_options(const ProxyOptions& options) {
   Dispatcher::Options result;
   result.policy = options.policy;
   result.max_queued = static_cast<std::uint32_t>(options.max_queued);
+  result.hedge_percentile = options.hedge_percentile;
+  result.hedge_budget = options.hedge_budget;
   result.seed = options.seed;
   return result;
 }
@@ -137,15 +139,18 @@ std::uint32_t Reactor::tenant_number(std::string_view name) {
   return next;
 }
 
-void Reactor::submit(Dispatched& request, Protocol protocol, std::string_view model,
-                     const RequestWishes& wishes) {
+void Reactor::submit(Dispatched& request, const Submission& about) {
   Dispatcher::Arrival arrival;
-  arrival.model = find_queue(protocol, model).index;
+  const RequestWishes& wishes = about.wishes;
+  arrival.model = find_queue(about.protocol, about.model).index;
   arrival.deadline = request.deadline;
   arrival.deadline_is_strict = wishes.has_deadline();
   arrival.priority = wishes.priority;
   arrival.tenant = wishes.tenant.empty() ? 0 : tenant_number(wishes.tenant);
+  arrival.may_be_hedged = request.may_be_hedged;
+  arrival.bytes = about.body_bytes;
   arrival.cookie = std::bit_cast<std::uint64_t>(&request);
+  request.hedge = Dispatched::Hedge::kNone;
   const Dispatcher::Admission admission = dispatcher_.arrive(now(), arrival);
   if (admission.refused) {
     refuse(request, *admission.refused);
@@ -172,13 +177,27 @@ void Reactor::refuse(Dispatched& request, Dispatcher::Refusal why) {
 }
 
 void Reactor::abandon(Exchange& exchange) {
-  if (exchange.ticket) {
-    static_cast<void>(dispatcher_.cancel(*exchange.ticket));
-    exchange.ticket.reset();
+  for (std::optional<Ticket>* const ticket : {&exchange.ticket, &exchange.rival.ticket}) {
+    if (*ticket) {
+      static_cast<void>(dispatcher_.cancel(**ticket));
+      ticket->reset();
+    }
   }
+  drop_rival(exchange);
   if (exchange.connection != nullptr) {
     has_unwanted_ |= !exchange.connection->abandon();
   }
+}
+
+void Reactor::drop_rival(Exchange& exchange) {
+  if (exchange.hedge == Dispatched::Hedge::kSent && exchange.ticket) {
+    exchange.hedge =
+        *exchange.ticket == exchange.copy ? Dispatched::Hedge::kWon : Dispatched::Hedge::kLost;
+  }
+  if (exchange.rival.connection != nullptr) {
+    has_unwanted_ |= !exchange.rival.connection->abandon();
+  }
+  exchange.rival = {};
 }
 
 void Reactor::forbid_repeat(Dispatched& request) {
@@ -212,6 +231,11 @@ void Reactor::pump() {
       std::bit_cast<Dispatched*>(assignment->cookie)
           ->go_to(*replicas_[assignment->replica.value()]);
       more = true;  // a replica that could not be reached may leave others without hope
+    }
+    while (const auto hedge = dispatcher_.next_hedge(now())) {
+      std::bit_cast<Dispatched*>(hedge->cookie)
+          ->hedge_to(*replicas_[hedge->replica.value()], hedge->ticket);
+      more = true;
     }
     more |= flush_sessions();  // a connection that breaks gives its calls back
   }

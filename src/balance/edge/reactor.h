@@ -58,11 +58,20 @@ class Reactor {
   void slots_changed();
   void replica_is_up(Replica& replica);
 
+  // What decides where a request goes.
+  struct Submission {
+    Protocol protocol = Protocol::kHttp;
+    std::string_view model;
+    std::uint64_t body_bytes = 0;
+    RequestWishes wishes;
+  };
   // Queues the request for a replica that serves the model.
-  void submit(Dispatched& request, Protocol protocol, std::string_view model,
-              const RequestWishes& wishes);
+  void submit(Dispatched& request, const Submission& about);
   // The sink goes away.
   void abandon(Exchange& exchange);
+  // One of two copies has been answered: the other one's reply will be thrown away.
+  void drop_rival(Exchange& exchange);
+  bool hedges() const { return options_.hedge_percentile > 0; }
   // Part of the reply has reached the client.
   void forbid_repeat(Dispatched& request);
   // A replica has answered for that model, so it gets a queue of its own.

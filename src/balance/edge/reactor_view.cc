@@ -1,5 +1,7 @@
 // What the Reactor tells of itself: statistics, metrics, status.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +93,10 @@ ProxyStats Reactor::stats() const {
   stats.queued = dispatcher_.queued();
   stats.in_flight = dispatcher_.outstanding();
   stats.retries = dispatcher_.retries();
+  stats.hedges_won = dispatcher_.hedges().won;
+  stats.hedges_lost = dispatcher_.hedges().lost;
+  stats.hedges_failed = dispatcher_.hedges().failed;
+  stats.hedges_dropped = dispatcher_.hedges().dropped;
   stats.slots_used = bodies_.used_slots();
   stats.slot_bytes_used = bodies_.used_slot_bytes();
   stats.slot_bytes = bodies_.region_bytes();
@@ -116,6 +122,13 @@ std::string Reactor::with_own_metrics(std::string_view replicas_text) const {
   own("septet_balance_requests_total", "counter", "Requests received", "", number(stats.requests));
   own("septet_balance_retries_total", "counter", "Requests sent again after a replica failed", "",
       number(stats.retries));
+  for (const auto& [outcome, count] :
+       {std::pair("won", stats.hedges_won), std::pair("lost", stats.hedges_lost),
+        std::pair("failed", stats.hedges_failed), std::pair("dropped", stats.hedges_dropped)}) {
+    own("septet_balance_hedges_total", "counter",
+        "Second copies of requests that took long, by how they ended",
+        fmt::format("{{outcome=\"{}\"}}", outcome), number(count));
+  }
   own("septet_balance_refused_total", "counter", "Requests answered 503 without a replica", "",
       number(stats.refused));
   own("septet_balance_queued", "gauge", "Requests waiting for a replica", "", number(stats.queued));
@@ -157,6 +170,10 @@ std::string Reactor::status_json() const {
                                      {"replies_4xx", stats.replies_4xx},
                                      {"replies_5xx", stats.replies_5xx},
                                      {"retries", stats.retries},
+                                     {"hedges_won", stats.hedges_won},
+                                     {"hedges_lost", stats.hedges_lost},
+                                     {"hedges_failed", stats.hedges_failed},
+                                     {"hedges_dropped", stats.hedges_dropped},
                                      {"refused", stats.refused},
                                      {"slots_used", stats.slots_used},
                                      {"slot_bytes_used", stats.slot_bytes_used},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "balance/edge/reactor.h"
 #include "balance/replica_capacity.h"
@@ -13,6 +14,10 @@ namespace {
 
 // How many times its deadline a request that timed out may keep its slot.
 constexpr int kOutlasts = 10;
+bool is_error(const UpstreamConnection& connection) {
+  return !connection.streaming() && connection.whole_reply().head.status >= 500;
+}
+
 constexpr std::string_view kHealth = "/v2/health/ready";
 
 }  // namespace
@@ -50,6 +55,28 @@ void Exchange::go_to(Replica& replica) { replica.send(*this); }
 
 void Exchange::on_refused(unsigned status, std::string_view message) {
   sink->on_no_reply(status, message);
+}
+
+// The copy takes the place of what was sent first, which is its rival from here on.
+void Exchange::hedge_to(Replica& replica, Ticket second) {
+  rival = {connection, ticket};
+  connection = nullptr;
+  ticket = copy = second;
+  hedge = Hedge::kSent;
+  replica.send(*this);
+}
+
+void Exchange::prefer(const UpstreamConnection& winner) {
+  if (rival.connection == &winner) {
+    std::swap(connection, rival.connection);
+    std::swap(ticket, rival.ticket);
+  }
+}
+
+void Exchange::fall_back() {
+  connection = rival.connection;
+  ticket = rival.ticket;
+  rival = {};
 }
 
 Replica::Replica(Reactor& reactor, Upstream upstream, ReplicaIndex index)
@@ -135,20 +162,33 @@ void Replica::no_reply(Exchange& exchange, Failure failure) {
   if (exchange.ticket && reactor_.dispatcher().failed(reactor_.now(), *exchange.ticket, failure)) {
     return;  // queued again
   }
+  if (exchange.rival.ticket) {
+    exchange.fall_back();
+    return;
+  }
   exchange.ticket.reset();
   exchange.sink->on_no_reply(failure_status(failure),
                              fmt::format("replica '{}' {}", name(), failure_text(failure)));
 }
 
 void Replica::reply_complete(UpstreamConnection& connection) {
-  Exchange* const exchange = connection.exchange();
-  if (connection.ticket()) {
+  Exchange* exchange = connection.exchange();
+  if (exchange != nullptr && exchange->rival.ticket && is_error(connection)) {
+    // An error ends nothing that may still be answered.
+    static_cast<void>(reactor_.dispatcher().failed(reactor_.now(), *connection.ticket(),
+                                                   Failure::kStaleConnection));
+    exchange->prefer(connection);
+    exchange->fall_back();
+    exchange = nullptr;
+  } else if (connection.ticket()) {
     reactor_.dispatcher().completed(reactor_.now(), *connection.ticket());
   }
   if (connection.reads_named_region()) {
     foreign_.worked();
   }
   if (exchange != nullptr) {
+    exchange->prefer(connection);
+    reactor_.drop_rival(*exchange);
     exchange->connection = nullptr;
     exchange->ticket.reset();
     if (connection.streaming()) {
@@ -168,6 +208,7 @@ void Replica::reply_complete(UpstreamConnection& connection) {
 void Replica::reply_failed(UpstreamConnection& connection, Failure failure) {
   Exchange* const exchange = connection.exchange();
   if (exchange != nullptr) {
+    exchange->prefer(connection);
     no_reply(*exchange, failure);
   } else if (connection.ticket()) {
     // Nobody waits for it, so it is not sent again.
@@ -178,6 +219,15 @@ void Replica::reply_failed(UpstreamConnection& connection, Failure failure) {
     bury(connection);
   }
   reactor_.pump();
+}
+
+void Replica::reply_streams(UpstreamConnection& connection) {
+  Exchange& exchange = *connection.exchange();
+  exchange.prefer(connection);
+  if (exchange.rival.ticket) {
+    reactor_.dispatcher().prefer(reactor_.now(), *exchange.ticket);
+    reactor_.drop_rival(exchange);
+  }
 }
 
 // Not one of ours any more, or it has forgotten the region: what it gets from now on is whole, or

@@ -66,6 +66,7 @@ class Replica final : public UpstreamConnection::Owner {
 
   void reply_complete(UpstreamConnection& connection) override;
   void reply_failed(UpstreamConnection& connection, Failure failure) override;
+  void reply_streams(UpstreamConnection& connection) override;
   void slot_ignored(UpstreamConnection& connection) override;
   void idle_connection_lost(UpstreamConnection& connection) override;
 

@@ -122,6 +122,9 @@ void UpstreamConnection::send_rest() {
 }
 
 void UpstreamConnection::on_ready(std::uint32_t events) {
+  if (unwanted_) {
+    return;  // to be closed
+  }
   if (state_ == State::kIdle) {
     owner_.idle_connection_lost(*this);  // closed, or talking out of turn
     return;
@@ -290,6 +293,7 @@ UpstreamConnection::Step UpstreamConnection::begin_body() {
   if (exchange_ == nullptr) {
     return fail(Failure::kStaleConnection);  // nobody wants it, and it may never end
   }
+  owner_.reply_streams(*this);
   exchange_->sink->on_reply_head(head_);
   return exchange_ == nullptr ? Step::kDone : take_streamed(buffered());
 }
@@ -361,7 +365,9 @@ UpstreamConnection::Step UpstreamConnection::fail(Failure failure) {
 
 bool UpstreamConnection::abandon() {
   const bool sent = sent_all_ && !streaming_;
-  exchange_->connection = nullptr;
+  if (exchange_->connection == this) {
+    exchange_->connection = nullptr;
+  }
   exchange_ = nullptr;
   unwanted_ = !sent;
   return sent;

@@ -29,6 +29,8 @@ class UpstreamConnection final : public os::EventLoop::Watcher {
     // whole is set. Call release() afterwards.
     virtual void reply_complete(UpstreamConnection& connection) = 0;
     virtual void reply_failed(UpstreamConnection& connection, Failure failure) = 0;
+    // The reply begins to go to the sink, so no other copy of the request can be answered.
+    virtual void reply_streams(UpstreamConnection& connection) = 0;
     // The replica does not know what a slot is, or this region; reply_failed() follows.
     virtual void slot_ignored(UpstreamConnection& connection) = 0;
     // An idle connection was closed by the replica.
