@@ -74,4 +74,23 @@ grpc::Status BothInterfaces::infer_over_grpc(const inference::InferRequest& requ
   return infer_over_grpc(message, response);
 }
 
+grpc::Status BothInterfaces::call_by_name(const std::string& name) {
+  grpc::GenericStub generic(channel_);
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  grpc::Status status;
+  grpc::ByteBuffer answer;
+  const grpc::Slice nothing;  // a buffer without a slice would be no message at all
+  const std::string service =
+      name.find('/') == std::string::npos ? "/inference.GRPCInferenceService/" : "/";
+  const auto call =
+      generic.PrepareUnaryCall(&context, service + name, grpc::ByteBuffer(&nothing, 1), &queue);
+  call->StartCall();
+  call->Finish(&answer, &status, &queue);
+  void* tag = nullptr;
+  bool done = false;
+  EXPECT_TRUE(queue.Next(&tag, &done));
+  return status;
+}
+
 }  // namespace septet::test_support

@@ -39,6 +39,9 @@ class BothInterfaces : public ::testing::Test {
                                proto::ModelInferResponse& response);
   grpc::Status infer_over_grpc(const inference::InferRequest& request,
                                proto::ModelInferResponse& response);
+  // A call with a message that says nothing; what it answers is not looked at. The name alone is of
+  // the inference service, SERVICE/NAME of any.
+  grpc::Status call_by_name(const std::string& name);
   // One call of gRPC.
   template <typename Request, typename Response>
   grpc::Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

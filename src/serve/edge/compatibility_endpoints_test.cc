@@ -1,19 +1,19 @@
 // docs/triton_compatibility.md against a running server: every endpoint of its table is answered
-// over HTTP as its row says.
+// over HTTP and gRPC as its row says.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <set>
 
 #include "base/text.h"
-#include "support/test_server.h"
+#include "support/both_interfaces.h"
 
 namespace septet::serve {
 namespace {
 
 using test_support::HttpClient;
 using test_support::HttpReply;
-using test_support::TestServer;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -97,11 +97,50 @@ HttpReply answer_to(HttpClient& client, const Call& call) {
   return call.method == "GET" ? client.get(call.target) : client.post(call.target, "");
 }
 
-TEST(CompatibilityEndpoints, EveryOneIsAnsweredAsItsRowSays) {
-  TestServer server;
-  server.add_copy("copy", "TYPE_INT32");
-  server.start({.control = InferenceServerOptions::Control::kExplicit});
-  HttpClient client = server.connect();
+// The calls of gRPC that a row names: behind the paths, or alone.
+std::vector<std::string> grpc_calls_of(const std::string& subject) {
+  const std::size_t dot = subject.find("·");
+  std::vector<std::string> calls;
+  if (dot == std::string::npos && subject.find('`') != std::string::npos) {
+    return calls;
+  }
+  const std::size_t begin = dot == std::string::npos ? 0 : dot + std::string_view("·").size();
+  for (const std::string_view name : split(std::string_view(subject).substr(begin), ',')) {
+    calls.emplace_back(trim(name));
+  }
+  return calls;
+}
+
+class CompatibilityEndpoints : public test_support::BothInterfaces {
+ protected:
+  CompatibilityEndpoints() { server_.add_copy("copy", "TYPE_INT32"); }
+};
+
+TEST_F(CompatibilityEndpoints, EveryCallOfGrpcIsAnsweredAsItsRowSays) {
+  start({.control = InferenceServerOptions::Control::kExplicit});
+  std::set<std::string> asked;
+
+  for (const Row& row : endpoint_rows()) {
+    for (const std::string& name : grpc_calls_of(row.subject)) {
+      const grpc::Status status = call_by_name(name);
+      const bool refused = row.state.starts_with("refused");
+      EXPECT_EQ(status.error_code() == grpc::StatusCode::UNIMPLEMENTED, refused)
+          << name << " (" << row.state << "): " << status.error_message();
+      asked.insert(name);
+    }
+  }
+
+  const auto* const service =
+      test_support::proto::ServerLiveRequest::descriptor()->file()->service(0);
+  for (int i = 0; i < service->method_count(); ++i) {
+    EXPECT_TRUE(asked.contains(std::string(service->method(i)->name())))
+        << service->method(i)->name() << " is not in the table";
+  }
+}
+
+TEST_F(CompatibilityEndpoints, EveryOneIsAnsweredAsItsRowSays) {
+  start({.control = InferenceServerOptions::Control::kExplicit});
+  HttpClient& client = *client_;
   std::size_t asked = 0;
   std::string methods = "GET";
 
