@@ -69,10 +69,13 @@ TEST_F(PerfServeTest, TypesWithoutAJsonFormAreRefusedAsInputs) {
 
 TEST_F(PerfServeTest, SharedMemoryAndGrpcGoBesideTheTensorFormats) {
   server_.add_copy("copy", "TYPE_INT32");
+  server_.add_copy("half", "TYPE_FP16");
   start();
 
   expect_measured({"-m", "copy", "-u", http(), "--shape", "IN:3", "--input-tensor-format", "json",
                    "--output-tensor-format", "json", "--shared-memory", "system"});
+  expect_measured({"-m", "half", "-u", http(), "--shape", "IN:3", "--input-tensor-format", "json",
+                   "--shared-memory", "system"});
   expect_measured({"-m", "copy", "-u", grpc(), "-i", "grpc", "--shape", "IN:3",
                    "--input-tensor-format", "json", "--output-tensor-format", "json"});
 }
@@ -176,6 +179,38 @@ TEST_F(PerfServeTest, AnEnsemblesPartsHaveFilesOfTheirOwn) {
       EXPECT_THAT(text, Not(HasSubstr("latency")));
     }
   }
+}
+
+// A model that takes sequences, and an ensemble of it alone.
+constexpr const char* kSequence = R"(
+backend: "fake" max_batch_size: 8
+input { name: "INPUT" data_type: TYPE_INT32 dims: 1 }
+output { name: "OUTPUT" data_type: TYPE_INT32 dims: 1 }
+parameters { key: "compute" value { string_value: "sequence" } }
+sequence_batching {
+  control_input { name: "START" control { kind: CONTROL_SEQUENCE_START int32_false_true: [0, 1] } }
+  control_input { name: "END" control { kind: CONTROL_SEQUENCE_END int32_false_true: [0, 1] } }
+  control_input { name: "CORRID" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64 } }
+  oldest { max_candidate_sequences: 4 } })";
+constexpr const char* kOfSequences = R"(
+platform: "ensemble" max_batch_size: 8
+input { name: "X" data_type: TYPE_INT32 dims: 1 }
+output { name: "Y" data_type: TYPE_INT32 dims: 1 }
+ensemble_scheduling {
+  step { model_name: "seq" model_version: -1 input_map { key: "INPUT" value: "X" }
+         output_map { key: "OUTPUT" value: "Y" } } })";
+
+TEST_F(PerfServeTest, AnEnsembleOfASequenceModelIsMeasuredInSequences) {
+  server_.folder().write("seq/config.pbtxt", kSequence);
+  server_.folder().write("seq/1/model.bin", "");
+  server_.folder().write("both/1/.keep", "");
+  server_.folder().write("both/config.pbtxt", kOfSequences);
+  start();
+
+  expect_measured(
+      {"-m", "both", "-u", http(), "--sequence-length", "4", "--sequence-length-variation", "0"});
+
+  EXPECT_THAT(output_, HasSubstr("Sequence count: 5 ("));
 }
 
 TEST_F(PerfServeTest, ModelsThatAModelCallsAreShownAsItsParts) {

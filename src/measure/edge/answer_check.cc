@@ -18,9 +18,9 @@ Error wrong(const std::string& what) {
 
 Result<Ok> compare(const ExpectedOutputs& expected, const inference::InferResponse& response) {
   for (const auto& [name, bytes] : expected) {
-    const auto output =
-        std::find_if(response.outputs.begin(), response.outputs.end(),
-                     [&](const inference::OutputTensor& one) { return one.name == name; });
+    const auto output = std::find_if(
+        response.outputs.begin(), response.outputs.end(),
+        [&wanted = name](const inference::OutputTensor& one) { return one.name == wanted; });
     if (output == response.outputs.end()) {
       return wrong(fmt::format("it has no output '{}'", name));
     }

@@ -181,7 +181,7 @@ Result<ExpectedOutputs> read_expected(const std::string& where, const ModelDescr
   for (const auto& [name, value] : entry.items()) {
     const auto output =
         std::find_if(model.outputs.begin(), model.outputs.end(),
-                     [&](const TensorDescription& one) { return one.name == name; });
+                     [&wanted = name](const TensorDescription& one) { return one.name == wanted; });
     if (output == model.outputs.end()) {
       return usage(where, fmt::format("model '{}' has no output '{}'", model.name, name));
     }

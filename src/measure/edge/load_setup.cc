@@ -46,23 +46,41 @@ Result<InputData> make_data(const ModelDescription& model, const InputOptions& i
 }
 
 // The words of the options that do not depend on the data.
-Result<Ok> finish_requests(RequestStreams& streams, const InputOptions& input, Protocol protocol) {
-  const bool as_json = protocol == Protocol::kHttp && input.input_format == TensorFormat::kJson;
+void finish_requests(RequestStreams& streams, const InputOptions& input) {
   for (std::vector<inference::InferRequest>& stream : streams) {
     for (inference::InferRequest& request : stream) {
       request.parameters = input.parameters;
       for (inference::RequestedOutput& output : request.outputs) {
         output.binary = input.output_format == TensorFormat::kBinary;
       }
-      if (!as_json) {
-        continue;
-      }
+    }
+  }
+}
+
+// Whether every request can be written as JSON.
+Result<Ok> check_json(const RequestStreams& streams) {
+  for (const std::vector<inference::InferRequest>& stream : streams) {
+    for (const inference::InferRequest& request : stream) {
       if (const auto message = inference::write_request_as_json(request); !message.ok()) {
         return make_error(ErrorKind::kUsage,
                           "the inputs cannot be JSON: " + message.error().message,
                           "leave --input-tensor-format json out");
       }
     }
+  }
+  return Ok{};
+}
+
+Result<ModelDescription> describe(const ServerAccess& server, bool grpc, const std::string& model,
+                                  const std::string& version) {
+  return grpc ? query_model_grpc(server, model, version) : query_model(server, model, version);
+}
+
+// To be called last: nothing else should fail once the servers were changed.
+Result<Ok> tell_traces(const std::vector<ServerAccess>& servers, bool grpc,
+                       const TraceRequest& request) {
+  for (std::size_t i = 0; i < servers.size() && !request.empty(); ++i) {
+    SEPTET_TRY(grpc ? set_trace_grpc(servers[i], request) : set_trace(servers[i], request));
   }
   return Ok{};
 }
@@ -75,9 +93,7 @@ Result<Ok> describe_parts(const ServerAccess& server, bool grpc,
   std::sort(parts.begin(), parts.end());
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   for (ModelPart& part : parts) {
-    const Result<ModelDescription> described =
-        grpc ? query_model_grpc(server, part.name, part.version)
-             : query_model(server, part.name, part.version);
+    const Result<ModelDescription> described = describe(server, grpc, part.name, part.version);
     if (!described.ok()) {
       return described.error();
     }
@@ -153,8 +169,7 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   const std::vector<ServerAccess> servers = accesses_of(*resolved);
   const ServerAccess& first = servers.front();
   const bool grpc = target.protocol != Protocol::kHttp;
-  Result<ModelDescription> model = grpc ? query_model_grpc(first, target.model, target.version)
-                                        : query_model(first, target.model, target.version);
+  Result<ModelDescription> model = describe(first, grpc, target.model, target.version);
   if (!model.ok()) {
     return model.error();
   }
@@ -167,13 +182,10 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
   if (!data.ok()) {
     return data.error();
   }
-  SEPTET_TRY(finish_requests(data->requests, input, target.protocol));
+  finish_requests(data->requests, input);
   if (options.grpc_compression != MessageCompression::kNone) {
     // Said to every call: one whose message is not compressed says so in the message's prefix.
     resolved->headers.emplace_back("grpc-encoding", to_string(options.grpc_compression));
-  }
-  for (const ServerAccess& access : options.trace.empty() ? decltype(servers)() : servers) {
-    SEPTET_TRY(grpc ? set_trace_grpc(access, options.trace) : set_trace(access, options.trace));
   }
   LoadSetup setup;
   if (options.metrics) {
@@ -192,8 +204,12 @@ Result<LoadSetup> set_up_load(const Target& target, const InputOptions& input,
     setup.regions = *std::move(regions);
     data->expected.clear();  // the answers hold no outputs
   }
-  setup.feed = std::make_unique<RequestFeed>(feed_settings(*resolved, *model, input, options),
-                                             *std::move(data));
+  RequestFeed::Settings feeding = feed_settings(*resolved, *model, input, options);
+  if (feeding.json_inputs) {
+    SEPTET_TRY(check_json(data->requests));  // what lies in shared memory needs no form there
+  }
+  SEPTET_TRY(tell_traces(servers, grpc, options.trace));
+  setup.feed = std::make_unique<RequestFeed>(std::move(feeding), *std::move(data));
   setup.description.server = *std::move(server);
   setup.description.model = *std::move(model);
   setup.description.request_bytes = setup.feed->first_body_bytes();
