@@ -1,5 +1,5 @@
 // ClientConnection: one HTTP/1.1 client; takes requests apart, frames their replies. A client whose
-// first bytes are HTTP/2's preface becomes a GrpcConnection.
+// first bytes are HTTP/2's preface becomes an Http2Connection.
 //
 //   head -> body (in the buffer | in a Body | chunked) -> waiting -> reply -> head | closed
 //

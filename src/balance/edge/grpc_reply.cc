@@ -1,8 +1,8 @@
 // The second half of GrpcStream: what comes from replicas, and the reply to the client.
 
-#include "balance/edge/grpc_connection.h"
 #include "balance/edge/grpc_stream.h"
 #include "balance/edge/grpc_upstream.h"
+#include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
 
 namespace septet::balance {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "balance/edge/grpc_connection.h"
 #include "balance/edge/grpc_upstream.h"
+#include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
 #include "balance/request_nature.h"
 
@@ -18,7 +18,7 @@ constexpr std::size_t kMaxWindow = 4 << 20;
 
 }  // namespace
 
-GrpcStream::GrpcStream(Reactor& reactor, GrpcConnection& connection, StreamId id)
+GrpcStream::GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id)
     : reactor_(reactor), connection_(connection), id_(id), since_(reactor.now()) {}
 
 GrpcStream::~GrpcStream() { let_go(); }

@@ -7,7 +7,7 @@
 // is answered first, and then this stream's own call.
 //
 // A single request is kept whole until its reply is complete, so that it can be sent to another
-// replica; a stream passes through windows of 64 and 256 KiB. Owned by its GrpcConnection.
+// replica; a stream passes through windows of 64 and 256 KiB. Owned by its Http2Connection.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@
 
 namespace septet::balance {
 
-class GrpcConnection;
+class Http2Connection;
 class Reactor;
 
 class GrpcStream final : public Http2Stream,
@@ -34,7 +34,7 @@ class GrpcStream final : public Http2Stream,
                          public FanOut::Owner,
                          public GrpcFanOut::Owner {
  public:
-  GrpcStream(Reactor& reactor, GrpcConnection& connection, StreamId id);
+  GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id);
   ~GrpcStream() override;
 
   StreamId id() const { return id_; }
@@ -94,7 +94,7 @@ class GrpcStream final : public Http2Stream,
   bool is_stream() const { return kind_ == GrpcKind::kStream; }
 
   Reactor& reactor_;
-  GrpcConnection& connection_;
+  Http2Connection& connection_;
   StreamId id_;
   State state_ = State::kHead;
   GrpcKind kind_ = GrpcKind::kInfer;

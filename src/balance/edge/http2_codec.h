@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "balance/edge/http2_fields.h"
+#include "balance/field_list.h"
 #include "balance/flood_guard.h"
 
 struct nghttp2_session;

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "balance/edge/client_connection.h"
-#include "balance/edge/grpc_connection.h"
+#include "balance/edge/http2_connection.h"
 #include "os/endpoint.h"
 
 namespace septet::balance {

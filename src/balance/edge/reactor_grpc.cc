@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "balance/edge/grpc_connection.h"
+#include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
 
 namespace septet::balance {
@@ -80,7 +80,7 @@ void Reactor::sort_protocols() {
   }
   mixed_ = mixed;
   for (const auto& [key, client] : clients_) {
-    if (auto* const connection = dynamic_cast<GrpcConnection*>(client.get())) {
+    if (auto* const connection = dynamic_cast<Http2Connection*>(client.get())) {
       connection->requeue_calls();
     }
   }
@@ -93,8 +93,8 @@ Replica* Reactor::pin() {
 
 void Reactor::serve_http2(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
                           std::string_view received) {
-  auto owned = std::make_unique<GrpcConnection>(*this);
-  GrpcConnection& connection = *owned;
+  auto owned = std::make_unique<Http2Connection>(*this);
+  Http2Connection& connection = *owned;
   clients_.emplace(&connection, std::move(owned));
   if (!connection.begin(std::move(fd), std::move(tls), received).ok()) {
     retire(connection);

@@ -1,4 +1,4 @@
-// GrpcConnection: one HTTP/2 client; every gRPC call on it is balanced by itself.
+// Http2Connection: one HTTP/2 client; every gRPC call on it is balanced by itself.
 //
 // Owned by the Reactor, used by its thread. It begins as a ClientConnection and is made when its
 // first bytes are HTTP/2's preface.
@@ -14,12 +14,12 @@
 
 namespace septet::balance {
 
-class GrpcConnection final : public Client, public Http2Session::Owner {
+class Http2Connection final : public Client, public Http2Session::Owner {
  public:
-  explicit GrpcConnection(Reactor& reactor);
-  ~GrpcConnection() override;
-  GrpcConnection(const GrpcConnection&) = delete;
-  GrpcConnection& operator=(const GrpcConnection&) = delete;
+  explicit Http2Connection(Reactor& reactor);
+  ~Http2Connection() override;
+  Http2Connection(const Http2Connection&) = delete;
+  Http2Connection& operator=(const Http2Connection&) = delete;
 
   // Takes the socket and what was read from it. The connection may be closed at the return.
   Result<Ok> begin(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,

@@ -1,4 +1,4 @@
-#include "balance/edge/grpc_connection.h"
+#include "balance/edge/http2_connection.h"
 
 #include "balance/edge/reactor.h"
 
@@ -10,25 +10,25 @@ constexpr std::uint32_t kMaxStreams = 128;
 
 }  // namespace
 
-GrpcConnection::GrpcConnection(Reactor& reactor)
+Http2Connection::Http2Connection(Reactor& reactor)
     : reactor_(reactor),
       guard_(reactor.now()),
       session_(reactor.loop(), *this, Http2Codec::Role::kServer,
                {.max_streams = kMaxStreams, .max_head_bytes = reactor.options().max_head_bytes}),
       since_(reactor.now()) {}
 
-GrpcConnection::~GrpcConnection() = default;
+Http2Connection::~Http2Connection() = default;
 
-Result<Ok> GrpcConnection::begin(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
-                                 std::string_view received) {
+Result<Ok> Http2Connection::begin(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,
+                                  std::string_view received) {
   SEPTET_TRY(session_.adopt(std::move(fd), Http2Session::Socket::kConnected, std::move(tls)));
   session_.received(received);
   return Ok{};
 }
 
-void GrpcConnection::flush_later() { reactor_.flush_later(session_); }
+void Http2Connection::flush_later() { reactor_.flush_later(session_); }
 
-Http2Stream* GrpcConnection::on_stream_opened(StreamId id) {
+Http2Stream* Http2Connection::on_stream_opened(StreamId id) {
   if (streams_.size() >= kMaxStreams) {
     return nullptr;
   }
@@ -36,36 +36,36 @@ Http2Stream* GrpcConnection::on_stream_opened(StreamId id) {
       .first->second.get();
 }
 
-bool GrpcConnection::on_frame(Http2Frame frame, std::size_t bytes) {
+bool Http2Connection::on_frame(Http2Frame frame, std::size_t bytes) {
   return guard_.admit(reactor_.now(), frame, bytes);
 }
 
-void GrpcConnection::data_sent(std::size_t bytes) {
+void Http2Connection::data_sent(std::size_t bytes) {
   guard_.data_sent(bytes);
   since_ = reactor_.now();
 }
 
-void GrpcConnection::forget(StreamId id) {
+void Http2Connection::forget(StreamId id) {
   streams_.erase(id);
   since_ = reactor_.now();
 }
 
-void GrpcConnection::on_round_end() { reactor_.pump(); }
+void Http2Connection::on_round_end() { reactor_.pump(); }
 
-void GrpcConnection::on_connection_closed() {
+void Http2Connection::on_connection_closed() {
   streams_.clear();
   reactor_.memory_released();
   reactor_.retire(*this);
 }
 
-void GrpcConnection::wait_for_memory(GrpcStream& stream) {
+void Http2Connection::wait_for_memory(GrpcStream& stream) {
   if (waiting_for_memory_.empty()) {
     reactor_.wait_for_memory(*this);
   }
   waiting_for_memory_.push_back(stream.id());
 }
 
-void GrpcConnection::memory_freed() {
+void Http2Connection::memory_freed() {
   std::deque<StreamId> waiting;
   waiting.swap(waiting_for_memory_);
   for (const StreamId id : waiting) {
@@ -75,13 +75,13 @@ void GrpcConnection::memory_freed() {
   }
 }
 
-void GrpcConnection::requeue_calls() {
+void Http2Connection::requeue_calls() {
   for (const auto& [id, stream] : streams_) {
     stream->requeue();
   }
 }
 
-void GrpcConnection::check_time(Instant now) {
+void Http2Connection::check_time(Instant now) {
   const ProxyOptions& options = reactor_.options();
   for (const auto& [id, stream] : streams_) {
     stream->check_time(now);
