@@ -81,7 +81,7 @@ Result<balance::ProxyOptions> proxy_options(const BalanceOptions& wished) {
   options.access_log = wished.access_log;
   options.access_log_every = wished.access_log_every;
   auto identity = inference::TlsIdentity::from_files(
-      wished.certificate, wished.key, inference::TlsIdentity::Protocols::kHttp1AndGrpc);
+      wished.certificate, wished.key, inference::TlsIdentity::Protocols::kHttp1And2);
   if (!identity.ok()) {
     return identity.error();
   }

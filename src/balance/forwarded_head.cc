@@ -63,20 +63,34 @@ bool stays_here(std::string_view name) {
   }
 }
 
-// All but one of that name; a name that no field has leaves out none.
-void append_fields(std::string& out, const HttpHead& head, std::string_view left_out) {
+// Calls the function with every field that does not end at this hop.
+template <typename Function>
+void each_passed_on(const HttpHead& head, Function function) {
   // What Connection names beyond the two usual words; rare.
   std::string_view connection = head.find("connection").value_or("");
   if (equal_ignoring_case(connection, "keep-alive") || equal_ignoring_case(connection, "close")) {
     connection = {};
   }
   for (const HttpField& field : head.fields) {
-    if (stays_here(field.name) || equal_ignoring_case(field.name, left_out) ||
-        (!connection.empty() && is_named_by(connection, field.name))) {
+    if (stays_here(field.name) || (!connection.empty() && is_named_by(connection, field.name))) {
       continue;
     }
-    append_line(out, field.name, field.value);
+    function(field);
   }
+}
+
+// All but one of that name; a name that no field has leaves out none.
+void append_fields(std::string& out, const HttpHead& head, std::string_view left_out) {
+  each_passed_on(head, [&](const HttpField& field) {
+    if (!equal_ignoring_case(field.name, left_out)) {
+      append_line(out, field.name, field.value);
+    }
+  });
+}
+
+// The length that a reply without a body has all the same: that to HEAD; 204 and 304 may have none.
+std::optional<std::string_view> length_without_body(const HttpHead& head) {
+  return head.status / 100 == 2 && head.status != 204 ? head.find("content-length") : std::nullopt;
 }
 
 void append_request_fields(std::string& out, const HttpHead& head, std::string_view left_out = {}) {
@@ -140,8 +154,7 @@ void append_reply_head(std::string& out, const HttpHead& head, unsigned minor_ve
       }
       break;
     case inference::BodyFraming::kNone:
-      // The reply to HEAD keeps its length; 204 and 304 may not have one.
-      if (const auto length = head.find("content-length"); length && head.status / 100 == 2) {
+      if (const auto length = length_without_body(head)) {
         append_line(out, "Content-Length", *length);
       }
       break;
@@ -153,6 +166,28 @@ void append_reply_head(std::string& out, const HttpHead& head, unsigned minor_ve
     out += "Connection: keep-alive\r\n";
   }
   out += "\r\n";
+}
+
+void append_reply_fields(FieldList& out, const HttpHead& head) {
+  out.add(":status", std::to_string(head.status));
+  each_passed_on(head,
+                 [&out](const HttpField& field) { out.add(to_lower(field.name), field.value); });
+  if (head.framing == inference::BodyFraming::kLength) {
+    out.add("content-length", std::to_string(head.content_length));
+  } else if (head.framing == inference::BodyFraming::kNone) {
+    if (const auto length = length_without_body(head)) {
+      out.add("content-length", *length);
+    }
+  }
+}
+
+void append_own_fields(FieldList& out, const OwnReply& reply) {
+  out.add(":status", std::to_string(reply.status));
+  out.add("content-type", reply.content_type);
+  if (reply.status == 503) {
+    out.add("retry-after", "1");
+  }
+  out.add("content-length", std::to_string(reply.body.size()));
 }
 
 void append_json_string(std::string& out, std::string_view text) {

@@ -1,6 +1,7 @@
-// Heads as the proxy writes them: a request passed on, a reply passed back, an error of its own.
+// Heads as the proxy writes them: a request passed on, a reply passed back, an error of its own;
+// for HTTP/1.1 as text, for HTTP/2 as a list of fields.
 //
-// Pure text; appended to a string whose memory is kept. Fields that belong to one connection only
+// Pure; appended to a string whose memory is kept. Fields that belong to one connection only
 // (RFC 9110 7.6.1) are left out: Connection and what it names, Keep-Alive, Proxy-Connection, TE,
 // Trailer, Transfer-Encoding, Upgrade, Expect, and those of the slots between proxy and replica;
 // lengths are written anew.
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "balance/field_list.h"
 #include "inference/http1.h"
 #include "inference/slot_message.h"
 
@@ -42,6 +44,10 @@ struct OwnReply {
   bool to_head = false;  // it answers HEAD: of its body only the length is said
 };
 void append_own_reply(std::string& out, const OwnReply& reply, ClientConnectionEnds ends);
+
+// The same heads, and an own reply's without its body, as HTTP/2 has them: names in lower case.
+void append_reply_fields(FieldList& out, const inference::HttpHead& head);
+void append_own_fields(FieldList& out, const OwnReply& reply);
 
 // The text as a JSON string, quotes included.
 void append_json_string(std::string& out, std::string_view text);

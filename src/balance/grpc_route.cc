@@ -43,6 +43,14 @@ bool is_plain(char c) { return c >= 0x20 && c <= 0x7E && c != '%'; }
 
 }  // namespace
 
+// gRPC-Web is another protocol, of HTTP/1.1's kind.
+bool is_grpc(const FieldList& head) {
+  constexpr std::string_view kType = "application/grpc";
+  const std::string_view type = head.find("content-type");
+  return head.find(":method") == "POST" && type.starts_with(kType) &&
+         (type.size() == kType.size() || type[kType.size()] == '+' || type[kType.size()] == ';');
+}
+
 GrpcKind find_grpc_kind(std::string_view path) {
   if (path.starts_with(kHealth)) {
     path.remove_prefix(kHealth.size());

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "balance/field_list.h"
 #include "base/time.h"
 
 namespace septet::balance {
@@ -26,6 +27,8 @@ enum class GrpcKind {
   kNotServed,        // health Watch: Triton has none either, and clients then go without
 };
 
+// Whether the head of an HTTP/2 request is that of a gRPC call.
+bool is_grpc(const FieldList& head);
 GrpcKind find_grpc_kind(std::string_view path);
 
 constexpr std::size_t kGrpcPrefixBytes = 5;

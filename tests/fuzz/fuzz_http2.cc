@@ -1,19 +1,53 @@
 // The HTTP/2 codec as the proxy's clients reach it, and what is read from gRPC messages. The first
 // byte chooses. A server's codec gets the bytes in pieces, answers every stream that ends, and may
-// neither crash nor speak without being asked.
+// neither crash nor speak without being asked. Heads of ordinary requests, those of frames and any
+// list of fields, are refused or mean the same to the parser of HTTP/1.1.
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "balance/edge/http2_codec.h"
+#include "balance/forwarded_head.h"
 #include "balance/grpc_route.h"
+#include "balance/http2_head.h"
 #include "base/check.h"
 
 namespace {
 
 using namespace septet;           // NOLINT: a fuzz target is all about one namespace
 using namespace septet::balance;  // NOLINT
+
+void check_head(const FieldList& fields) {
+  std::string memory;
+  inference::HttpHead head;
+  if (read_http2_head(fields, memory, head)) {
+    return;
+  }
+  std::string text;
+  append_request_head(text, head, std::nullopt);
+  inference::HttpHeadParser parser({.max_head_bytes = 1 << 20});
+  inference::HttpHead again;
+  const inference::HeadResult result = parser.parse_request(text, again);
+  CHECK(result.state == inference::HeadResult::State::kComplete);
+  CHECK(result.head_bytes == text.size() && again.framing == inference::BodyFraming::kNone);
+  CHECK(again.method == head.method && again.target == head.target);
+  CHECK(again.fields.size() <= head.fields.size());
+  std::string host(again.find("host").value_or(""));
+  CHECK(host == fields.find(":authority") || host == fields.find("host"));
+}
+
+// Lines of name, tab, value; so that a field holds every byte but those.
+void check_lines(std::string_view text) {
+  FieldList fields;
+  while (!text.empty() && fields.size() < 100) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t tab = std::min(line.find('\t'), line.size());
+    fields.add(line.substr(0, tab), line.substr(std::min(tab + 1, line.size())));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  check_head(fields);
+}
 
 class Server final : public Http2Codec::Owner {
  public:
@@ -45,7 +79,12 @@ class Server final : public Http2Codec::Owner {
       fields.add(name, value);
       return fields.bytes() <= 4096 && fields.size() <= 100;
     }
-    void on_fields_end() override { static_cast<void>(find_grpc_kind(fields.find(":path"))); }
+    void on_fields_end() override {
+      static_cast<void>(find_grpc_kind(fields.find(":path")));
+      if (!is_grpc(fields)) {
+        check_head(fields);
+      }
+    }
     void on_data(std::string_view bytes) override {
       CHECK(body.size() + bytes.size() <= 65535 + 65535);  // no more than its windows
       body += bytes;
@@ -85,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0: {
       const std::string_view model = peek_model(bytes);
       CHECK(model.empty() || (model.data() >= bytes.data() &&
@@ -101,9 +140,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 2:
       Server().run(bytes);
       break;
-    default:
+    case 3:
       // Past the preface, which chance would not find.
       Server().run("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string(bytes));
+      break;
+    default:
+      check_lines(bytes);
       break;
   }
   return 0;

@@ -58,7 +58,7 @@ TEST_F(BalanceStatusTest, AsksThroughTls) {
   balance::ProxyOptions options;
   options.listen = {os::Endpoint{"127.0.0.1", 0, ""}};
   options.tls = *inference::TlsIdentity::from_pem(pem.certificate, pem.key,
-                                                  inference::TlsIdentity::Protocols::kHttp1AndGrpc);
+                                                  inference::TlsIdentity::Protocols::kHttp1And2);
   auto proxy = balance::Proxy::start(options, {});
   ASSERT_TRUE(proxy.ok());
   const std::string address = "https://" + (*proxy)->endpoint().text();

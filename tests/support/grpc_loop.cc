@@ -45,10 +45,12 @@ class Loop {
     for (const auto& [name, value] : {std::pair<const char*, std::string>{":method", "POST"},
                                       {":scheme", "http"},
                                       {":path", load.path},
-                                      {":authority", "localhost"},
-                                      {"te", "trailers"},
-                                      {"content-type", "application/grpc"}}) {
+                                      {":authority", "localhost"}}) {
       head_.add(name, value);
+    }
+    if (load.kind == GrpcLoad::Kind::kCall) {
+      head_.add("te", "trailers");
+      head_.add("content-type", "application/grpc");
     }
     for (const auto& [name, value] : load.fields) {
       head_.add(name, value);
@@ -82,7 +84,7 @@ class Loop {
     ++connection.ended;
     result_.answered += status.empty() ? 0 : 1;
     ++result_.statuses[status];
-    if (status == "0") {
+    if (status == (load_.kind == GrpcLoad::Kind::kCall ? "0" : "200")) {
       result_.latencies.push_back(latency);
     } else {
       ++result_.failed;
@@ -112,7 +114,8 @@ class Call final : public Http2Stream {
   explicit Call(Connection& connection) : connection_(connection), begin_(os::now()) {}
 
   bool on_field(std::string_view name, std::string_view value) override {
-    if (name == "grpc-status") {
+    const bool is_call = connection_.loop.load().kind == GrpcLoad::Kind::kCall;
+    if (name == (is_call ? "grpc-status" : ":status")) {
       status_ = value;
     } else if (name == "grpc-message") {
       connection_.loop.result().last_message = value;

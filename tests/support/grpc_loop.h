@@ -1,4 +1,5 @@
-// GrpcLoop: a gRPC client for tests and benches of the balancer: calls, one or a closed loop.
+// GrpcLoop: an HTTP/2 client for tests and benches of the balancer: gRPC calls or ordinary
+// requests, one or a closed loop.
 //
 // Single-threaded; blocks until done. A connection that is cut is opened again, its calls count as
 // failed.
@@ -17,19 +18,20 @@ namespace septet::test {
 
 struct GrpcLoad {
   os::Endpoint target;
+  enum class Kind { kCall, kRequest } kind = Kind::kCall;  // kRequest: a POST; statuses are HTTP's
   std::size_t connections = 1;
   std::size_t calls_each = 1;  // in flight on a connection
   std::uint64_t calls = 1;
   std::string path = "/inference.GRPCInferenceService/ModelInfer";
-  std::string message{};  // with its prefix
+  std::string message{};  // of a call with its prefix
   std::vector<std::pair<std::string, std::string>> fields{};
   Duration give_up = seconds(100);
   std::function<void(std::uint64_t)> on_ended{};  // after each call: how many have ended
 };
 
 struct GrpcLoadResult {
-  std::uint64_t answered = 0;  // with a grpc-status
-  std::uint64_t failed = 0;    // status other than 0, or none
+  std::uint64_t answered = 0;  // with a status
+  std::uint64_t failed = 0;    // status other than 0 (of a request, 200), or none
   std::map<std::string, std::uint64_t> statuses;
   std::string last_message;  // grpc-message of the last that failed
   std::string last_reply;    // data of the last reply

@@ -18,39 +18,17 @@ constexpr std::size_t kMaxWindow = 4 << 20;
 
 }  // namespace
 
-GrpcStream::GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id)
-    : reactor_(reactor), connection_(connection), id_(id), since_(reactor.now()) {}
+GrpcStream::GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id, FieldList head)
+    : reactor_(reactor),
+      connection_(connection),
+      id_(id),
+      since_(reactor.now()),
+      head_(std::move(head)) {}
 
 GrpcStream::~GrpcStream() { let_go(); }
 
-bool GrpcStream::on_field(std::string_view name, std::string_view value) {
-  if (state_ != State::kHead) {
-    return true;  // trailers of a request: gRPC knows none
-  }
-  head_.add(name, value);
-  return head_.bytes() <= reactor_.options().max_head_bytes && head_.size() <= 100;
-}
-
-void GrpcStream::on_fields_end() {
-  if (state_ == State::kHead) {
-    begin();
-  }
-}
-
 void GrpcStream::begin() {
-  state_ = State::kBody;
-  since_ = reactor_.now();
   reactor_.count_request();
-  if (head_.find(":method") != "POST" ||
-      !head_.find("content-type").starts_with("application/grpc")) {
-    // As the gRPC protocol asks for; HTTP/2 carries nothing else here.
-    reply_head_.add(":status", "415");
-    reactor_.count_reply(415);
-    reply_ended_ = committed_ = true;
-    state_ = State::kDone;
-    connection_.codec().submit_response(id_, reply_head_, Http2Codec::Body::kNone);
-    return;
-  }
   kind_ = find_grpc_kind(head_.find(":path"));
   deadline = is_stream() ? Instant::max() : reactor_.now() + reactor_.options().request_timeout;
   read_wishes();
@@ -139,7 +117,7 @@ void GrpcStream::take_unary(std::string_view bytes) {
   }
   if (state_ == State::kBody && !reserve()) {
     state_ = State::kMemory;
-    connection_.wait_for_memory(*this);
+    connection_.wait_for_memory(id_);
   }
 }
 
@@ -167,7 +145,7 @@ void GrpcStream::memory_freed() {
     return;
   }
   if (!reserve()) {
-    connection_.wait_for_memory(*this);
+    connection_.wait_for_memory(id_);
   } else if (state_ == State::kMemory) {
     state_ = State::kBody;
     since_ = reactor_.now();

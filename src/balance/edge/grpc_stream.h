@@ -1,7 +1,7 @@
 // GrpcStream: one call of a client, from its head to the end of its reply.
 //
-//   head -> body -> (memory) -> waiting -> replying -> done          a single request
-//   head -> replying (both ways) -> done                            a stream, pinned to a replica
+//   body -> (memory) -> waiting -> replying -> done          a single request
+//   replying (both ways) -> done                            a stream, pinned to a replica
 //
 // A single request that takes long may be at two replicas; the second copy is a GrpcHedge until it
 // is answered first, and then this stream's own call.
@@ -15,6 +15,7 @@
 #include <string>
 
 #include "balance/edge/byte_queue.h"
+#include "balance/edge/client_stream.h"
 #include "balance/edge/fan_out.h"
 #include "balance/edge/grpc_call.h"
 #include "balance/edge/grpc_fan_out.h"
@@ -28,23 +29,21 @@ namespace septet::balance {
 class Http2Connection;
 class Reactor;
 
-class GrpcStream final : public Http2Stream,
+class GrpcStream final : public ClientStream,
                          public GrpcCall,
                          public GrpcHedge::Owner,
                          public FanOut::Owner,
                          public GrpcFanOut::Owner {
  public:
-  GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id);
+  GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id, FieldList head);
   ~GrpcStream() override;
 
-  StreamId id() const { return id_; }
-  void check_time(Instant now);
-  void memory_freed();
-  void requeue();
+  void begin() override;
+  void check_time(Instant now) override;
+  void memory_freed() override;
+  void requeue() override;
 
   // The client's side.
-  bool on_field(std::string_view name, std::string_view value) override;
-  void on_fields_end() override;
   void on_data(std::string_view bytes) override;
   void on_end() override;
   void on_closed(Http2Error error) override;
@@ -71,9 +70,8 @@ class GrpcStream final : public Http2Stream,
   void on_merged_call(const GrpcReply& reply) override;
 
  private:
-  enum class State { kHead, kBody, kMemory, kWaiting, kReplying, kDone };
+  enum class State { kBody, kMemory, kWaiting, kReplying, kDone };
 
-  void begin();
   void read_wishes();
   void build_request();
   void begin_stream();
@@ -96,7 +94,7 @@ class GrpcStream final : public Http2Stream,
   Reactor& reactor_;
   Http2Connection& connection_;
   StreamId id_;
-  State state_ = State::kHead;
+  State state_ = State::kBody;
   GrpcKind kind_ = GrpcKind::kInfer;
   bool client_ended_ = false;  // it sends nothing more
   bool committed_ = false;     // the reply's head has gone to the client

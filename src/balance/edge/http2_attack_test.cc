@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "balance/edge/proxy.h"
 #include "balance/grpc_route.h"
 #include "support/fake_grpc_replica.h"
@@ -77,8 +79,10 @@ class Http2AttackTest : public testing::Test {
   Http2AttackTest()
       : grpc_({"", 0, path("grpc")},
               [](const test::FakeCall&) { return test::FakeCallAnswer{framed_message("")}; }),
-        http_({.listen = {"", 0, path("http")}},
-              [](const test::FakeRequest&) { return test::FakeAnswer{test::http_reply("{}")}; }) {
+        http_({.listen = {"", 0, path("http")}}, [this](const test::FakeRequest& request) {
+          http_requests_ += request.target == "/v2/health/ready" ? 0 : 1;
+          return test::FakeAnswer{test::http_reply("{}")};
+        }) {
     ProxyOptions options;
     options.listen = {os::Endpoint{"127.0.0.1", 0, ""}};
     auto proxy = Proxy::start(
@@ -115,6 +119,17 @@ class Http2AttackTest : public testing::Test {
     EXPECT_EQ(stats.in_flight + stats.queued, 0U);
   }
 
+  // Whether the request was reset or refused, and no replica heard of it.
+  void expect_refused(const std::string& frames) {
+    test::RawClient client(proxy_->endpoint());
+    client.send(kBegin + frames);
+    client.finish_sending();
+    const std::string said = client.rest();
+    EXPECT_TRUE(!errors_in(said).empty() || said.find("{\"error\":") != std::string::npos);
+    EXPECT_EQ(http_requests_, 0U);
+  }
+
+  std::atomic<std::uint64_t> http_requests_ = 0;
   test::FakeGrpcReplica grpc_;
   test::FakeReplica http_;
   std::unique_ptr<Proxy> proxy_;
@@ -203,14 +218,75 @@ TEST_F(Http2AttackTest, ACallThatIsCutAtAnyByteLeavesNothingBehind) {
   expect_served();
 }
 
-TEST_F(Http2AttackTest, WhatIsNotGrpcIsAnsweredWith415) {
-  const std::string plain = field(":method", "GET") + field(":scheme", "http") +
-                            field(":path", "/v2/health/live") + field(":authority", "a");
-  test::RawClient client(proxy_->endpoint());
-  client.send(kBegin + frame(kHeaders, kEndHeaders | kEndStream, 1, plain));
-  client.finish_sending();
+// An ordinary request without its path and fields.
+std::string ordinary() {
+  return field(":method", "POST") + field(":scheme", "http") + field(":authority", "a");
+}
 
-  EXPECT_NE(client.rest().find("415"), std::string::npos);
+TEST_F(Http2AttackTest, WhatHttp1WouldReadDifferentlyReachesNoReplica) {
+  using namespace std::string_literals;
+  const std::string good = ordinary() + field(":path", "/x");
+  for (const std::string& fields : {
+           field("transfer-encoding", "chunked"),
+           field("connection", "transfer-encoding"),
+           field("upgrade", "h2c"),
+           field("te", "gzip"),
+           field("Content-Length", "1"),
+           field("content-length", "1") + field("content-length", "2"),
+           field("content-length", "x"),
+           field("x", "y\r\nTransfer-Encoding: chunked"),
+           field("x", "y\0z"s),
+           field("x: y", "z"),
+           field("host", "b"),
+           field(":path", "/y"),
+           field(":unknown", "y"),
+           field("x", "y") + field(":path", "/y"),
+       }) {
+    expect_refused(frame(kHeaders, kEndHeaders | kEndStream, 1, good + fields));
+  }
+  for (const std::string path : {"", "x", "*", "/x y", "http://b/x", "/x HTTP/1.1\r\nX: y"}) {
+    expect_refused(frame(kHeaders, kEndHeaders | kEndStream, 1, ordinary() + field(":path", path)));
+  }
+  expect_served();
+}
+
+TEST_F(Http2AttackTest, ABodyOfAnotherLengthThanAnnouncedReachesNoReplica) {
+  const std::string announced = ordinary() + field(":path", "/x") + field("content-length", "5");
+
+  expect_refused(frame(kHeaders, kEndHeaders | kEndStream, 1, announced));
+  expect_refused(frame(kHeaders, kEndHeaders, 1, announced) + frame(kData, kEndStream, 1, "abc"));
+  expect_refused(frame(kHeaders, kEndHeaders, 1, announced) + frame(kData, 0, 1, "abcdefgh"));
+  expect_refused(frame(kHeaders, kEndHeaders, 1, announced) + frame(kData, 0, 1, "abc") +
+                 frame(kHeaders, kEndHeaders | kEndStream, 1, field("x-trailer", "1")));
+  expect_served();
+}
+
+TEST_F(Http2AttackTest, AnOrdinaryRequestThatIsCutAtAnyByteLeavesNothingBehind) {
+  const std::string whole =
+      kBegin +
+      frame(kHeaders, kEndHeaders, 1,
+            ordinary() + field(":path", "/x") + field("content-length", "70")) +
+      frame(kData, 0, 1, std::string(40, 'x')) + frame(kData, kEndStream, 1, std::string(30, 'x'));
+  for (std::size_t bytes = 1; bytes <= whole.size(); ++bytes) {
+    test::RawClient client(proxy_->endpoint());
+    client.send(whole.substr(0, bytes));
+  }
+
+  while (proxy_->stats().connections > 0) {
+  }
+  expect_served();
+}
+
+TEST_F(Http2AttackTest, RapidResetOfOrdinaryRequestsEndsTheConnection) {
+  std::string flood;
+  for (std::uint32_t stream = 1; stream < 40'000; stream += 2) {
+    flood += frame(kHeaders, kEndHeaders | kEndStream, stream, ordinary() + field(":path", "/x")) +
+             frame(kReset, 0, stream, std::string("\0\0\0\x08", 4));
+  }
+
+  expect_calm(flood);
+
+  EXPECT_LT(http_requests_, 2000U);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace septet::balance {
 
 namespace {
 
-constexpr std::size_t kMaxFields = 100;
+// What is passed on has at most 100, and two or three of our own.
+constexpr std::size_t kMaxFields = 104;
 
 std::string_view view(const std::uint8_t* bytes, std::size_t length) {
   return {reinterpret_cast<const char*>(bytes), length};
@@ -80,13 +81,23 @@ struct Http2Codec::Callbacks {
         stream == nullptr || stream->on_field(view(name, name_length), view(value, value_length));
     return taken ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
+  static int bad_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                        const std::uint8_t* /*name*/, std::size_t /*name_length*/,
+                        const std::uint8_t* /*value*/, std::size_t /*value_length*/,
+                        std::uint8_t /*flags*/, void* user) {
+    if (Http2Stream* const stream = codec(user).stream(frame->hd.stream_id)) {
+      stream->on_bad_field();
+    }
+    return 0;
+  }
   static int frame_done(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) {
       return 0;
     }
-    Http2Stream* const stream = codec(user).stream(frame->hd.stream_id);
+    Http2Stream* stream = codec(user).stream(frame->hd.stream_id);
     if (stream != nullptr && frame->hd.type == NGHTTP2_HEADERS) {
       stream->on_fields_end();
+      stream = codec(user).stream(frame->hd.stream_id);  // it may have been handed over
     }
     if (stream != nullptr && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
       stream->on_end();
@@ -144,6 +155,7 @@ struct Http2Codec::Callbacks {
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, &begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, &begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, &header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, &bad_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, &frame_done);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, &data);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, &frame_sent);
@@ -223,6 +235,16 @@ StreamId Http2Codec::submit_request(const FieldList& fields, Http2Stream& stream
   const StreamId id =
       nghttp2_submit_request(session_, nullptr, nv.values.data(), nv.count, &provider, &stream);
   return id > 0 ? id : 0;
+}
+
+void Http2Codec::hand_over(StreamId id, Http2Stream& stream) {
+  nghttp2_session_set_stream_user_data(session_, id, &stream);
+}
+
+void Http2Codec::submit_interim(StreamId id, const FieldList& fields) {
+  const NameValues nv(fields);
+  nghttp2_submit_headers(session_, NGHTTP2_FLAG_NONE, id, nullptr, nv.values.data(), nv.count,
+                         nullptr);
 }
 
 void Http2Codec::submit_response(StreamId id, const FieldList& fields, Body body) {

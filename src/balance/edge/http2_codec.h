@@ -34,6 +34,8 @@ class Http2Stream {
   virtual ~Http2Stream() = default;
   // False: too much; the stream is reset.
   virtual bool on_field(std::string_view name, std::string_view value) = 0;
+  // A field that is none was left out.
+  virtual void on_bad_field() {}
   // A block of fields is complete: a head, or trailers.
   virtual void on_fields_end() = 0;
   virtual void on_data(std::string_view bytes) = 0;
@@ -83,6 +85,10 @@ class Http2Codec {
 
   // 0 when the connection takes no more. The stream has to live until on_closed().
   StreamId submit_request(const FieldList& fields, Http2Stream& stream);
+  // What comes of the stream from now on is for that one.
+  void hand_over(StreamId id, Http2Stream& stream);
+  // A head before the reply's, of a status below 200.
+  void submit_interim(StreamId id, const FieldList& fields);
   void submit_response(StreamId id, const FieldList& fields, Body body);
   void submit_trailers(StreamId id, const FieldList& fields);
   void reset(StreamId id, Http2Error error);

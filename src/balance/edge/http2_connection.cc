@@ -1,5 +1,7 @@
 #include "balance/edge/http2_connection.h"
 
+#include "balance/edge/grpc_stream.h"
+#include "balance/edge/http_stream.h"
 #include "balance/edge/reactor.h"
 
 namespace septet::balance {
@@ -7,6 +9,9 @@ namespace septet::balance {
 namespace {
 
 constexpr std::uint32_t kMaxStreams = 128;
+constexpr std::size_t kMaxFields = 100;
+// A head that is larger than allowed is refused with a reply; one that is larger still is reset.
+constexpr std::size_t kResetFactor = 2;
 
 }  // namespace
 
@@ -32,8 +37,58 @@ Http2Stream* Http2Connection::on_stream_opened(StreamId id) {
   if (streams_.size() >= kMaxStreams) {
     return nullptr;
   }
-  return streams_.emplace(id, std::make_unique<GrpcStream>(reactor_, *this, id))
-      .first->second.get();
+  opening_.open(id);
+  return &opening_;
+}
+
+void Http2Connection::Opening::open(StreamId id) {
+  id_ = id;
+  head_.fields.clear();
+  head_.state = ClientStream::Head::State::kGood;
+  bytes_ = fields_ = 0;
+}
+
+bool Http2Connection::Opening::on_field(std::string_view name, std::string_view value) {
+  const std::size_t limit = connection_.reactor_.options().max_head_bytes;
+  bytes_ += name.size() + value.size();
+  ++fields_;
+  if (bytes_ <= limit && fields_ <= kMaxFields) {
+    head_.fields.add(name, value);
+    return true;
+  }
+  head_.state = ClientStream::Head::State::kTooLarge;
+  const bool hopeless = bytes_ > kResetFactor * limit || fields_ > kResetFactor * kMaxFields;
+  id_ = hopeless ? 0 : id_;
+  return !hopeless;
+}
+
+void Http2Connection::Opening::on_bad_field() {
+  head_.state = ClientStream::Head::State::kMalformed;
+}
+
+void Http2Connection::Opening::on_fields_end() {
+  if (const StreamId id = std::exchange(id_, 0); id != 0) {
+    connection_.begin_stream(id, std::move(head_));
+  }
+}
+
+void Http2Connection::Opening::on_data(std::string_view bytes) {
+  connection_.codec().consume_connection(bytes.size());
+}
+
+void Http2Connection::begin_stream(StreamId id, ClientStream::Head head) {
+  // Fields that are none are left out of a call, as gRPC's own servers do.
+  const bool is_call = head.state != ClientStream::Head::State::kTooLarge && is_grpc(head.fields);
+  std::unique_ptr<ClientStream> stream;
+  if (is_call) {
+    stream = std::make_unique<GrpcStream>(reactor_, *this, id, std::move(head.fields));
+  } else {
+    stream = std::make_unique<HttpStream>(reactor_, *this, id, std::move(head));
+  }
+  ClientStream& made = *stream;
+  streams_.emplace(id, std::move(stream));
+  codec().hand_over(id, made);
+  made.begin();
 }
 
 bool Http2Connection::on_frame(Http2Frame frame, std::size_t bytes) {
@@ -58,11 +113,22 @@ void Http2Connection::on_connection_closed() {
   reactor_.retire(*this);
 }
 
-void Http2Connection::wait_for_memory(GrpcStream& stream) {
+// What goes on may end other streams, and wait again.
+void Http2Connection::on_flushed() {
+  std::vector<StreamId> waiting;
+  waiting.swap(to_go_on_);
+  for (const StreamId id : waiting) {
+    if (const auto found = streams_.find(id); found != streams_.end()) {
+      found->second->go_on();
+    }
+  }
+}
+
+void Http2Connection::wait_for_memory(StreamId stream) {
   if (waiting_for_memory_.empty()) {
     reactor_.wait_for_memory(*this);
   }
-  waiting_for_memory_.push_back(stream.id());
+  waiting_for_memory_.push_back(stream);
 }
 
 void Http2Connection::memory_freed() {

@@ -137,6 +137,7 @@ void Http2Session::flush() {
       wants_writable_ = true;
       reads_ = role_ == Http2Codec::Role::kClient || codec_.waiting_frames() < kMaxWaitingFrames;
       watch_events();
+      owner_.on_flushed();
       return;
     }
     if (sent < 0) {
@@ -155,6 +156,8 @@ void Http2Session::flush() {
   watch_events();
   if (codec_.finished()) {
     close();
+  } else {
+    owner_.on_flushed();
   }
 }
 

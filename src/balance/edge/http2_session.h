@@ -22,6 +22,8 @@ class Http2Session final : public os::EventLoop::Watcher {
    public:
     // Bytes came and were dealt with; the connection may have closed meanwhile.
     virtual void on_round_end() = 0;
+    // What there was to say is written, or as much of it as the peer takes now.
+    virtual void on_flushed() {}
     // The connection is gone; streams that had not closed never will.
     virtual void on_connection_closed() = 0;
   };

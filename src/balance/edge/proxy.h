@@ -1,4 +1,4 @@
-// Proxy: one address in front of all replicas (KServe v2 over HTTP/1.1 and gRPC).
+// Proxy: one address in front of all replicas (KServe v2 over HTTP/1.1, HTTP/2 and gRPC).
 //
 //   Result<std::unique_ptr<Proxy>> proxy = Proxy::start(options, upstreams);
 //   ... (*proxy)->endpoint() is where clients go ...

@@ -18,7 +18,6 @@ constexpr std::size_t kBodyInBufferBytes = 32 * 1024;
 constexpr int kAcceptsPerRound = 64;
 constexpr Duration kSweepEvery = milliseconds(250);
 constexpr Duration kAcceptPause = milliseconds(100);
-constexpr std::size_t kMaxModels = 256;
 constexpr std::uint64_t kSweepsPerStatistics = 20;  // 5 s
 constexpr std::uint64_t kSweepsPerBusyShare = 4;    // 1 s
 

@@ -32,10 +32,9 @@ using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 constexpr std::size_t kMostPemBytes = std::size_t{1} << 20;
 constexpr std::size_t kRecordBytes = 16 * 1024;  // of data in one record, at most
 
-// The best first, as ALPN writes it (RFC 7301 3.1). HTTP/2 is for gRPC, whose clients offer nothing
-// else; who could speak both wants HTTP.
-constexpr std::array<unsigned char, 12> kProtocols = {8,   'h', 't', 't', 'p', '/',
-                                                      '1', '.', '1', 2,   'h', '2'};
+// The best first, as ALPN writes it (RFC 7301 3.1).
+constexpr std::array<unsigned char, 12> kProtocols = {2,   'h', '2', 8,   'h', 't',
+                                                      't', 'p', '/', '1', '.', '1'};
 
 Bio reader_of(const std::string& text) {
   return Bio(::BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -80,7 +79,7 @@ Result<std::shared_ptr<const TlsIdentity>> TlsIdentity::from_pem(const std::stri
   ::SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                         SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                         SSL_MODE_RELEASE_BUFFERS);
-  if (protocols == Protocols::kHttp1AndGrpc) {
+  if (protocols == Protocols::kHttp1And2) {
     ::SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   }
   const Bio chain = reader_of(certificates);

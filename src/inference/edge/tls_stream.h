@@ -20,7 +20,7 @@ namespace septet::inference {
 class TlsIdentity {
  public:
   // Which protocols a client may choose by ALPN; kAny: it is not asked.
-  enum class Protocols { kAny, kHttp1AndGrpc };
+  enum class Protocols { kAny, kHttp1And2 };
 
   // PEM texts: the certificate, then those that lead to its root; the private key. kUsage when
   // either cannot be read or they do not belong together.
