@@ -29,6 +29,12 @@ class ClientStream : public Http2Stream {
   // Trailers of a request mean nothing to us.
   bool on_field(std::string_view /*name*/, std::string_view /*value*/) override { return true; }
   void on_fields_end() override {}
+
+ protected:
+  // What a client may send before memory for its body was found: a stream's first window.
+  static constexpr std::size_t kFirstWindow = 65535;
+  // Long bodies are received through a window of this size at most.
+  static constexpr std::size_t kMaxWindow = 4 << 20;
 };
 
 }  // namespace septet::balance

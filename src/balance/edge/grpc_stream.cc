@@ -9,15 +9,6 @@
 
 namespace septet::balance {
 
-namespace {
-
-// What a client may send of a message before its memory was found: a stream's first window.
-constexpr std::size_t kFirstWindow = 65535;
-// Long bodies are received through a window of this size at most.
-constexpr std::size_t kMaxWindow = 4 << 20;
-
-}  // namespace
-
 GrpcStream::GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id, FieldList head)
     : reactor_(reactor),
       connection_(connection),

@@ -12,10 +12,6 @@ using inference::BodyFraming;
 
 namespace {
 
-// What a client may send before memory for its body was found: a stream's first window.
-constexpr std::size_t kFirstWindow = 65535;
-// Long bodies are received through a window of this size at most.
-constexpr std::size_t kMaxWindow = 4 << 20;
 // A streamed reply waits for the client when so much of it is unsent, two reads of the replica's.
 constexpr std::size_t kPauseBytes = 64 * 1024;
 
