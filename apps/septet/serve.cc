@@ -185,6 +185,9 @@ class Server {
       return started.error();
     }
     grpc_ = std::move(*started);
+    if (words_.restrict_grpc.empty() && words_.restrict_both.empty()) {
+      frontend_.take_slot_calls();
+    }
     server_.log().info(fmt::format("gRPC on {}", grpc_->endpoint().text()));
     return Ok{};
   }

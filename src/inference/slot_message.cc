@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "inference/slot_call.h"
 
 namespace septet::inference {
 
@@ -32,6 +33,8 @@ bool is_slot_field(std::string_view name) {
       return equal_ignoring_case(name, kSlotField);
     case kSlotsField.size():
       return equal_ignoring_case(name, kSlotsField);
+    case kSlotCallsField.size():
+      return equal_ignoring_case(name, kSlotCallsField);
     default:
       return false;
   }

@@ -171,6 +171,9 @@ void TestServer::start(serve::InferenceServerOptions options, serve::HttpServerO
   server_ = std::make_unique<serve::InferenceServer>(options, *store_);
   server_->log().error_on = false;  // failures are looked for in the answers
   frontend_ = std::make_unique<serve::HttpFrontend>(*server_, std::move(restrictions));
+  if (takes_slot_calls_) {
+    frontend_->take_slot_calls();
+  }
   http_ = std::make_unique<serve::HttpServer>(loop_, *frontend_, http);
   os::Endpoint wanted;
   wanted.unix_path = folder_.path() + "/http.sock";

@@ -73,6 +73,8 @@ class TestServer {
   void add_backend(serve::Backend& backend) { backends_.push_back(&backend); }
   // What the instances of all models share, before start().
   void limit_rates(std::vector<serve::RatePool> pools) { gate_.emplace(std::move(pools)); }
+  // As `septet serve` with gRPC, before start().
+  void take_slot_calls() { takes_slot_calls_ = true; }
   TemporaryFolder& folder() { return folder_; }
 
   void start(serve::InferenceServerOptions options = {}, serve::HttpServerOptions http = {},
@@ -91,6 +93,7 @@ class TestServer {
   os::EventLoop loop_;
   os::Endpoint endpoint_;
   std::optional<serve::RateGate> gate_;
+  bool takes_slot_calls_ = false;
   std::vector<std::string> warnings_;
   std::unique_ptr<serve::ModelStore> store_;
   std::unique_ptr<serve::InferenceServer> server_;

@@ -204,9 +204,10 @@ Outcome<RequestedOutput> output_of(
 }
 
 // Gives each input its data, raw or typed.
-Outcome<Ok> take_contents(const proto::ModelInferRequest& message, InferRequest& request) {
-  const bool raw = message.raw_input_contents_size() > 0;
-  int next_raw = 0;
+Outcome<Ok> take_contents(const proto::ModelInferRequest& message,
+                          const std::vector<Blob>& raw_tensors, InferRequest& request) {
+  const bool raw = !raw_tensors.empty();
+  std::size_t next_raw = 0;
   for (int i = 0; i < message.inputs_size(); ++i) {
     InputTensor& input = request.inputs[static_cast<std::size_t>(i)];
     if (input.shared) {
@@ -219,12 +220,12 @@ Outcome<Ok> take_contents(const proto::ModelInferRequest& message, InferRequest&
             "model '{}'",
             input.name, message.model_name()));
       }
-      if (next_raw >= message.raw_input_contents_size()) {
+      if (next_raw >= raw_tensors.size()) {
         return invalid_argument(
             fmt::format("expected more raw_input_contents than the {} given for model '{}'",
-                        message.raw_input_contents_size(), message.model_name()));
+                        raw_tensors.size(), message.model_name()));
       }
-      input.data = view_of(message.raw_input_contents(next_raw++));
+      input.data = raw_tensors[next_raw++];
       continue;
     }
     std::vector<std::byte> bytes;
@@ -234,10 +235,9 @@ Outcome<Ok> take_contents(const proto::ModelInferRequest& message, InferRequest&
     }
     input.data = own_bytes(std::move(bytes));
   }
-  if (next_raw < message.raw_input_contents_size()) {
+  if (next_raw < raw_tensors.size()) {
     return invalid_argument(fmt::format("expected {} raw_input_contents but got {} for model '{}'",
-                                        next_raw, message.raw_input_contents_size(),
-                                        message.model_name()));
+                                        next_raw, raw_tensors.size(), message.model_name()));
   }
   return Ok{};
 }
@@ -254,6 +254,15 @@ void write_shared(const SharedMemoryRange& range,
 }  // namespace
 
 Outcome<InferRequest> from_message(const proto::ModelInferRequest& message) {
+  std::vector<Blob> raw_tensors;
+  for (const std::string& tensor : message.raw_input_contents()) {
+    raw_tensors.push_back(view_of(tensor));
+  }
+  return from_message(message, raw_tensors);
+}
+
+Outcome<InferRequest> from_message(const proto::ModelInferRequest& message,
+                                   const std::vector<Blob>& raw_tensors) {
   InferRequest request{.model_name = message.model_name(),
                        .model_version = message.model_version(),
                        .id = message.id()};
@@ -271,7 +280,7 @@ Outcome<InferRequest> from_message(const proto::ModelInferRequest& message) {
     SEPTET_TRY(output);
     request.outputs.push_back(std::move(*output));
   }
-  SEPTET_TRY(take_contents(message, request));
+  SEPTET_TRY(take_contents(message, raw_tensors, request));
   return request;
 }
 

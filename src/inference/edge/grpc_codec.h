@@ -3,6 +3,8 @@
 // Raw tensors are read in place: a request's blobs view into the message, which must outlive them.
 #pragma once
 
+#include <vector>
+
 #include "inference/tensor.h"
 
 namespace inference {
@@ -16,6 +18,9 @@ namespace septet::inference {
 // kInvalidArgument when raw and typed contents are mixed, do not match the inputs, or a parameter
 // has the wrong type.
 [[nodiscard]] Outcome<InferRequest> from_message(const ::inference::ModelInferRequest& message);
+// The same of a message whose raw tensors lie elsewhere.
+[[nodiscard]] Outcome<InferRequest> from_message(const ::inference::ModelInferRequest& message,
+                                                 const std::vector<Blob>& raw_tensors);
 // All outputs raw, an empty entry for one in shared memory.
 void to_message(const InferResponse& response, ::inference::ModelInferResponse& message);
 

@@ -6,10 +6,12 @@
 
 #include "base/text.h"
 #include "inference/json_writer.h"
+#include "inference/slot_call.h"
 #include "inference/slot_message.h"
 #include "os/clock.h"
 #include "serve/edge/body_compression.h"
 #include "serve/edge/server_settings.h"
+#include "serve/edge/slot_call.h"
 
 namespace septet::serve {
 
@@ -28,15 +30,6 @@ void respond_json(HttpExchange& exchange, std::string json) {
 
 void respond_empty(HttpExchange& exchange, unsigned status) {
   exchange.respond({.status = status, .content_type = "text/plain"});
-}
-
-// A proxy asks here whether bodies may come in slots of its shared memory.
-void respond_ready(HttpExchange& exchange, bool ready) {
-  HttpResponse response{.status = ready ? 200U : 400U, .content_type = "text/plain"};
-  if (exchange.head().find(inference::kSlotsField)) {
-    response.fields.emplace_back(inference::kSlotsField, inference::kSlotsVersion);
-  }
-  exchange.respond(std::move(response));
 }
 
 void respond_error(HttpExchange& exchange, unsigned status, std::string_view message) {
@@ -118,6 +111,18 @@ std::string_view text_of(const HttpExchange& exchange) {
 
 }  // namespace
 
+// A proxy asks here whether bodies may come in slots of its shared memory.
+void HttpFrontend::respond_ready(HttpExchange& exchange) const {
+  HttpResponse response{.status = server_.is_ready() ? 200U : 400U, .content_type = "text/plain"};
+  if (exchange.head().find(inference::kSlotsField)) {
+    response.fields.emplace_back(inference::kSlotsField, inference::kSlotsVersion);
+  }
+  if (takes_slot_calls_ && exchange.head().find(inference::kSlotCallsField)) {
+    response.fields.emplace_back(inference::kSlotCallsField, inference::kSlotsVersion);
+  }
+  exchange.respond(std::move(response));
+}
+
 std::size_t HttpFrontend::body_lead(const HttpHead& head) {
   const auto length = head.find(kJsonLengthHeader);
   return length ? static_cast<std::size_t>(parse_uint(*length).value_or(0)) : 0;
@@ -127,6 +132,11 @@ void HttpFrontend::handle(std::shared_ptr<HttpExchange> exchange) {
   const HttpHead& head = exchange->head();
   if (server_.log().verbose_level >= 1) {
     server_.log().verbose(fmt::format("{} {}", head.method, head.target));
+  }
+  if (takes_slot_calls_ && exchange->body_in_slot() && head.method == "POST" &&
+      head.target == inference::kSlotCallTarget) {
+    serve_slot_call(server_, exchange);
+    return;
   }
   const std::optional<V2Path> path = parse_v2_path(head.target);
   if (!path) {
@@ -180,7 +190,7 @@ void HttpFrontend::answer(const Exchange& exchange, const V2Path& path) {
       respond_empty(*exchange, server_.is_live() ? 200 : 400);
       return;
     case Kind::kReady:
-      respond_ready(*exchange, server_.is_ready());
+      respond_ready(*exchange);
       return;
     case Kind::kModelReady:
       respond_empty(*exchange, server_.store().is_ready(path.model, path.version) ? 200 : 400);

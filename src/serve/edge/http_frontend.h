@@ -18,12 +18,17 @@ class HttpFrontend : public HttpHandler {
   explicit HttpFrontend(InferenceServer& server, Restrictions restrictions = {})
       : server_(server), restrictions_(std::move(restrictions)) {}
 
+  // From now on a proxy may put gRPC's calls into slots, too (inference/slot_call.h). Not for a
+  // server that asks for a field of its own from gRPC's clients: it would not be seen here.
+  void take_slot_calls() { takes_slot_calls_ = true; }
+
   void handle(std::shared_ptr<HttpExchange> exchange) override;
   std::size_t body_lead(const inference::HttpHead& head) override;
 
  private:
   using Exchange = std::shared_ptr<HttpExchange>;
 
+  void respond_ready(HttpExchange& exchange) const;
   void answer(const Exchange& exchange, const V2Path& path);
   void infer(const Exchange& exchange, const V2Path& path);
   Outcome<inference::InferRequest> read_infer(const HttpExchange& exchange, const V2Path& path);
@@ -39,6 +44,7 @@ class HttpFrontend : public HttpHandler {
   InferenceServer& server_;
   Restrictions restrictions_;
   inference::V2Reader reader_;
+  bool takes_slot_calls_ = false;
 };
 
 }  // namespace septet::serve
