@@ -114,11 +114,7 @@ http {{
 """
 
 
-def haproxy_conf(port, upstreams, splice, pull):
-    limit = " maxconn 1" if pull else ""
-    servers = "\n".join(f"  server s{i} {u}{limit}" for i, u in enumerate(upstreams))
-    options = "\n  option splice-auto" if splice else ""
-    return f"""global
+HAPROXY_DEFAULTS = """global
   maxconn 4096
   nbthread 1
 defaults
@@ -127,7 +123,14 @@ defaults
   timeout server 60s
   timeout connect 5s
   timeout queue 60s
-  http-reuse always{options}
+  http-reuse always"""
+
+
+def haproxy_conf(port, upstreams, splice, pull):
+    limit = " maxconn 1" if pull else ""
+    servers = "\n".join(f"  server s{i} {u}{limit}" for i, u in enumerate(upstreams))
+    options = "\n  option splice-auto" if splice else ""
+    return HAPROXY_DEFAULTS + f"""{options}
 frontend f
   bind 127.0.0.1:{port}
   default_backend b
@@ -160,16 +163,7 @@ http {{
 
 def haproxy_grpc_conf(port, upstreams):
     servers = "\n".join(f"  server s{i} {u} proto h2" for i, u in enumerate(upstreams))
-    return f"""global
-  maxconn 4096
-  nbthread 1
-defaults
-  mode http
-  timeout client 60s
-  timeout server 60s
-  timeout connect 5s
-  timeout queue 60s
-  http-reuse always
+    return HAPROXY_DEFAULTS + f"""
 frontend f
   bind 127.0.0.1:{port} proto h2
   default_backend b

@@ -41,6 +41,14 @@ class ProxySlotsTest : public ProxyTest {
         },
         options);
   }
+  void add_replica_that_waits_for(std::latch& answers) {
+    add_replica(
+        [&answers](const FakeRequest&) {
+          answers.wait();
+          return FakeAnswer{http_reply("{}")};
+        },
+        kTakesSlots);
+  }
   FakeRequest last() {
     const std::lock_guard lock(mutex_);
     return last_;
@@ -252,12 +260,7 @@ TEST_F(ProxySlotsTest, MoreThanTheMemoryHoldsWaitsAndIsServed) {
 // It may still be reading: nobody else may get the slot before it has answered.
 TEST_F(ProxySlotsTest, ASlotStaysTakenUntilAReplicaThatWasTooLateHasAnswered) {
   std::latch answers(1);
-  add_replica(
-      [&answers](const FakeRequest&) {
-        answers.wait();
-        return FakeAnswer{http_reply("{}")};
-      },
-      kTakesSlots);
+  add_replica_that_waits_for(answers);
   ProxyOptions options;
   options.request_timeout = milliseconds(300);
   start(options);
@@ -274,12 +277,7 @@ TEST_F(ProxySlotsTest, ASlotStaysTakenUntilAReplicaThatWasTooLateHasAnswered) {
 
 TEST_F(ProxySlotsTest, ASlotStaysTakenAfterItsClientHasLeft) {
   std::latch answers(1);
-  add_replica(
-      [&answers](const FakeRequest&) {
-        answers.wait();
-        return FakeAnswer{http_reply("{}")};
-      },
-      kTakesSlots);
+  add_replica_that_waits_for(answers);
   start();
   wait_until_up();
   {
@@ -303,10 +301,11 @@ TEST_F(ProxySlotsTest, WhatAClientSaysAboutSlotsGoesNoFurther) {
   wait_until_up();
 
   ask("POST /v2/models/m/infer HTTP/1.1\r\nHost: a\r\nseptet-slot: 1 4096 0 4096\r\n"
-      "Septet-Slots: 1\r\nContent-Length: 2\r\n\r\n{}");
+      "Septet-Slots: 1\r\nSEPTET-SLOT-CALLS: 1\r\nContent-Length: 2\r\n\r\n{}");
 
   EXPECT_FALSE(last().in_slot);
   EXPECT_EQ(last().head.find("eptet-"), std::string::npos) << last().head;
+  EXPECT_EQ(last().head.find("SEPTET-"), std::string::npos) << last().head;
   EXPECT_EQ(last().body, "{}");
 }
 
