@@ -57,7 +57,7 @@ bool stays_here(std::string_view name) {
     case 16:
       return equal_ignoring_case(name, "proxy-connection");
     case 17:
-      return equal_ignoring_case(name, "transfer-encoding");
+      return equal_ignoring_case(name, "transfer-encoding") || inference::is_slot_field(name);
     default:
       return false;
   }

@@ -40,16 +40,17 @@ class ServeKillTest : public ::testing::Test {
     for (int i = 0; i < kReplicas; ++i) {
       const std::string name = "r" + std::to_string(i);
       const os::Endpoint endpoint = *os::parse_endpoint("unix:" + (folder_ / name), 0);
+      const os::Endpoint grpc = *os::parse_endpoint("unix:" + (folder_ / (name + ".grpc")), 0);
       agent::ReplicaSpec spec;
       spec.name = name;
-      spec.process.arguments = {SEPTET_PROGRAM, "serve",         "--model-repository",
-                                repository,     "--model",       model,
-                                "--listen",     endpoint.text(), "--exit-with-parent"};
+      spec.process.arguments = {SEPTET_PROGRAM,  "serve",     "--model-repository", repository,
+                                "--model",       model,       "--listen",           endpoint.text(),
+                                "--grpc-listen", grpc.text(), "--exit-with-parent"};
       spec.endpoint = endpoint;
       spec.health_target = "/v2/models/" + model + "/ready";
       spec.log_path = folder_ / (name + ".log");
       ASSERT_TRUE(replicas_->add(spec).ok());
-      upstreams.push_back({.name = name, .endpoint = endpoint, .models = {}});
+      upstreams.push_back({.name = name, .endpoint = endpoint, .models = {}, .grpc = grpc});
     }
     const Result<Ok> ready = replicas_->wait_ready(kPatience, interrupted_);
     ASSERT_TRUE(ready.ok()) << ready.error().text() << read_text(folder_ / "r0.log");
@@ -61,7 +62,8 @@ class ServeKillTest : public ::testing::Test {
 
   // One of them is killed while perf sends pictures; then each has read some that way.
   void kill_one_while_pictures_go_by(const std::string& transport,
-                                     const balance::ProxyOptions& options);
+                                     const balance::ProxyOptions& options,
+                                     const std::string& protocol = "http");
   bool answered(std::uint64_t requests) const { return proxy_->stats().replies_2xx >= requests; }
   agent::ReplicaStatus status(int index) const {
     return replicas_->status()[static_cast<std::size_t>(index)];
@@ -103,15 +105,16 @@ TEST_F(ServeKillTest, AKilledReplicaCostsPerfNoRequestAndComesBack) {
 }
 
 void ServeKillTest::kill_one_while_pictures_go_by(const std::string& transport,
-                                                  const balance::ProxyOptions& options) {
+                                                  const balance::ProxyOptions& options,
+                                                  const std::string& protocol) {
   std::filesystem::create_directories(folder_ / "models/picture/1");
   std::ofstream(folder_ / "models/picture/config.pbtxt") << kPicture;
   std::ofstream(folder_ / "models/picture/times.csv")
       << "model,slice,batch,latency_us\npicture,1g.5gb,1,2000\n";
   ASSERT_NO_FATAL_FAILURE(start(folder_ / "models", "picture", "127.0.0.1:0", options));
   SeptetRun perf(folder_, "perf",
-                 {"perf", "-m", "picture", "-u", proxy_->endpoint().text(), "--concurrency-range",
-                  "6", "-p", "500", "-s", "0.001"});
+                 {"perf", "-m", "picture", "-i", protocol, "-u", proxy_->endpoint().text(),
+                  "--concurrency-range", "6", "-p", "500", "-s", "0.001"});
   ASSERT_TRUE(eventually(kPatience, [&] { return answered(50); })) << perf.output();
 
   ASSERT_EQ(perf.process().poll_exit(), std::nullopt) << "perf ended before the replica was killed";
@@ -133,6 +136,10 @@ void ServeKillTest::kill_one_while_pictures_go_by(const std::string& transport,
 
 TEST_F(ServeKillTest, NorOneWhoseBodyLiesInASlotOfSharedMemory) {
   kill_one_while_pictures_go_by("slots", {});
+}
+
+TEST_F(ServeKillTest, NorOneThatReadsGrpcCallsThere) {
+  kill_one_while_pictures_go_by("slots", {}, "grpc");
 }
 
 // Septet's own server in the role of Triton: nobody asks it for slots.

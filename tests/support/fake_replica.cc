@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "inference/http1.h"
+#include "inference/slot_call.h"
 #include "inference/slot_message.h"
 #include "os/event_loop.h"
 #include "os/sealed_memory.h"
@@ -24,6 +25,11 @@ constexpr std::size_t kReadBytes = 256 * 1024;
 std::string http_reply(std::string_view body, std::string_view content_type) {
   return fmt::format("HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
                      content_type, body.size(), body);
+}
+
+std::string slot_call_reply(std::string_view grpc_status, std::string_view body) {
+  return fmt::format("HTTP/1.1 200 OK\r\n{}: {}\r\nContent-Length: {}\r\n\r\n{}",
+                     inference::kGrpcStatusField, grpc_status, body.size(), body);
 }
 
 class FakeReplica::Server : os::EventLoop::Watcher {
@@ -73,6 +79,7 @@ class FakeReplica::Server : os::EventLoop::Watcher {
     FakeAnswer::Then then = FakeAnswer::Then::kKeep;
     bool busy = false;
     bool grants_slots = false;  // in the next reply
+    bool grants_calls = false;
     os::UniqueFd descriptor;
     std::shared_ptr<const os::SealedMemory> region;
   };
@@ -150,6 +157,8 @@ class FakeReplica::Server : os::EventLoop::Watcher {
   bool take_slot(Connection& connection) {
     FakeRequest& request = connection.request;
     connection.grants_slots = connection.head.find(inference::kSlotsField).has_value();
+    connection.grants_calls =
+        options_.slot_calls && connection.head.find(inference::kSlotCallsField).has_value();
     const auto value = connection.head.find(inference::kSlotField);
     if (!value) {
       return true;
@@ -182,6 +191,10 @@ class FakeReplica::Server : os::EventLoop::Watcher {
     if (connection.grants_slots && line_end != std::string::npos &&
         connection.out.find(inference::kSlotsField) == std::string::npos) {
       connection.out.insert(line_end + 2, fmt::format("{}: {}\r\n", inference::kSlotsField,
+                                                      inference::kSlotsVersion));
+    }
+    if (connection.grants_calls && line_end != std::string::npos) {
+      connection.out.insert(line_end + 2, fmt::format("{}: {}\r\n", inference::kSlotCallsField,
                                                       inference::kSlotsVersion));
     }
     connection.then = answer.then;

@@ -34,6 +34,9 @@ struct FakeAnswer {
   enum class Then { kKeep, kClose, kReset } then = Then::kKeep;
 };
 
+// The answer to a gRPC call whose message lay in a slot (inference/slot_call.h).
+std::string slot_call_reply(std::string_view grpc_status, std::string_view body);
+
 // "HTTP/1.1 200 OK" with that body.
 std::string http_reply(std::string_view body, std::string_view content_type = "application/json");
 
@@ -44,6 +47,7 @@ class FakeReplica {
     bool keep_bodies = false;
     bool one_at_a_time = true;  // service times follow one another
     bool slots = false;         // grants slots of shared memory, as septet serve does
+    bool slot_calls = false;    // and to gRPC's calls
   };
   using Script = std::function<FakeAnswer(const FakeRequest&)>;
 

@@ -1,6 +1,7 @@
 // stub_grpc_replica HTTP_ENDPOINT GRPC_ENDPOINT [REPLY_BYTES]: a replica without a model that
 // speaks both protocols, for tests and benches of the balancer. HTTP answers questions about its
-// health; gRPC answers every call with REPLY_BYTES at once.
+// health, and calls in slots as septet serve does; gRPC answers every call with REPLY_BYTES at
+// once.
 
 #include <fmt/format.h>
 
@@ -32,9 +33,12 @@ int main(int argc, char** argv) {
   const std::string reply = balance::framed_message(std::string(bytes, 'y'));
   const test::FakeGrpcReplica calls(
       *grpc, [&reply](const test::FakeCall&) { return test::FakeCallAnswer{reply}; });
-  const test::FakeReplica questions({.listen = *http}, [](const test::FakeRequest&) {
-    return test::FakeAnswer{test::http_reply("{}")};
-  });
+  const std::string in_slots = test::slot_call_reply("0", std::string(bytes, 'y'));
+  const test::FakeReplica questions(
+      {.listen = *http, .slots = true, .slot_calls = true},
+      [&in_slots](const test::FakeRequest& request) {
+        return test::FakeAnswer{request.in_slot ? in_slots : test::http_reply("{}")};
+      });
   fmt::print("{} {}\n", questions.endpoint().text(), calls.endpoint().text());
   std::fflush(stdout);
   int received = 0;

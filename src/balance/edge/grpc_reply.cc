@@ -4,6 +4,7 @@
 #include "balance/edge/grpc_upstream.h"
 #include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
+#include "base/text.h"
 
 namespace septet::balance {
 
@@ -20,6 +21,13 @@ void GrpcStream::go_to(Replica& replica) {
   reply_head_.clear();
   trailers_.clear();
   hedge = Hedge::kNone;
+  if (body_.memory().valid() && body_.memory().in_slot() && replica.takes_slot_calls()) {
+    if (!slot_call_) {
+      slot_call_ = std::make_unique<GrpcSlotCall>(reactor_, *this);
+    }
+    slot_call_->send(replica, {body_.memory(), body_.lead(), body_.all()}, *this);
+    return;
+  }
   build_request();
   replica.send(*this);
 }
@@ -77,6 +85,28 @@ void GrpcStream::drop_second() {
     static_cast<void>(
         reactor_.dispatcher().failed(reactor_.now(), *second->ticket, Failure::kStaleConnection));
   }
+}
+
+// Replica and dispatcher have done with it.
+void GrpcStream::on_slot_answer(std::string_view grpc_status, std::string_view body) {
+  ticket.reset();
+  if (grpc_status == "0") {
+    reactor_.learn_model(Reactor::Protocol::kGrpc, model_);
+    answer(body);
+  } else if (!parse_uint(grpc_status)) {
+    fail(GrpcStatus::kInternal, "a replica's reply is no answer to a call");
+  } else {
+    reply_head_.add(":status", "200");
+    reply_head_.add("content-type", "application/grpc");
+    reply_head_.add("grpc-status", grpc_status);
+    reply_head_.add("grpc-message", grpc_message_text(body));
+    end_reply();
+  }
+}
+
+void GrpcStream::on_slot_call_lost(unsigned status, std::string_view message) {
+  ticket.reset();
+  fail(grpc_status_of_http(status), message);
 }
 
 void GrpcStream::on_refused(unsigned status, std::string_view message) {

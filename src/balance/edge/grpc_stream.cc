@@ -6,8 +6,16 @@
 #include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
 #include "balance/request_nature.h"
+#include "inference/slot_call.h"
 
 namespace septet::balance {
+
+namespace {
+
+constexpr std::size_t kSmallestInSlot = 64 * 1024;
+constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
+
+}  // namespace
 
 GrpcStream::GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id, FieldList head)
     : reactor_(reactor),
@@ -99,8 +107,7 @@ void GrpcStream::take_unary(std::string_view bytes) {
     return;
   }
   if (state_ == State::kBody && announced) {
-    // Found at once, the message is copied only once.
-    static_cast<void>(body_.reserve(reactor_.bodies(), *announced, BodyPool::For::kRequest));
+    place(*announced, bytes);
   }
   if (!body_.append(reactor_.bodies(), bytes, BodyPool::For::kBeginning)) {
     fail(GrpcStatus::kResourceExhausted, "the proxy's memory is full; try again later");
@@ -110,6 +117,21 @@ void GrpcStream::take_unary(std::string_view bytes) {
     state_ = State::kMemory;
     connection_.wait_for_memory(id_);
   }
+}
+
+// Memory for a message whose length is known: found at once, it is copied only once. In a slot, if
+// the message's bytes have just begun and most of it is tensors: then they are aligned. Where calls
+// may be hedged they stay out of slots: a second copy is sent over HTTP/2 only.
+void GrpcStream::place(std::uint64_t announced, std::string_view beginning) {
+  const bool for_slot = body_.size() == 0 && kind_ == GrpcKind::kInfer && beginning.front() == 0 &&
+                        announced >= kSmallestInSlot && reactor_.slot_calls_in_use() &&
+                        !reactor_.hedges();
+  const auto tensor_at = for_slot ? inference::first_tensor_at(beginning) : std::nullopt;
+  if (tensor_at) {
+    body_.reserve_slot(reactor_.bodies(), announced,
+                       (kTensorAlignment - *tensor_at % kTensorAlignment) % kTensorAlignment);
+  }
+  static_cast<void>(body_.reserve(reactor_.bodies(), announced, BodyPool::For::kRequest));
 }
 
 // Memory for the whole message, and its window; false when there is none now.
@@ -198,7 +220,8 @@ void GrpcStream::queue() {
 }
 
 void GrpcStream::requeue() {
-  if (ticket && upstream == nullptr && !committed_) {
+  const bool at_replica = upstream != nullptr || (slot_call_ && slot_call_->in_flight());
+  if (ticket && !at_replica && !committed_) {
     static_cast<void>(reactor_.dispatcher().cancel(*ticket));
     ticket.reset();
     queue();
@@ -255,6 +278,10 @@ void GrpcStream::on_closed(Http2Error /*error*/) {
 // The client or its connection is gone, or the reply is complete.
 void GrpcStream::let_go() {
   state_ = State::kDone;
+  if (slot_call_ && slot_call_->in_flight()) {
+    slot_call_->abandon();
+    ticket.reset();
+  }
   const bool queued = ticket && reactor_.dispatcher().cancel(*ticket);
   if (upstream != nullptr) {
     upstream->cancel();

@@ -21,6 +21,7 @@
 #include "balance/edge/grpc_fan_out.h"
 #include "balance/edge/grpc_hedge.h"
 #include "balance/edge/grpc_messages.h"
+#include "balance/edge/grpc_slot_call.h"
 #include "balance/edge/request_wishes.h"
 #include "balance/grpc_route.h"
 
@@ -33,7 +34,8 @@ class GrpcStream final : public ClientStream,
                          public GrpcCall,
                          public GrpcHedge::Owner,
                          public FanOut::Owner,
-                         public GrpcFanOut::Owner {
+                         public GrpcFanOut::Owner,
+                         public GrpcSlotCall::Owner {
  public:
   GrpcStream(Reactor& reactor, Http2Connection& connection, StreamId id, FieldList head);
   ~GrpcStream() override;
@@ -64,6 +66,9 @@ class GrpcStream final : public ClientStream,
   void on_second_answers(GrpcHedge& second) override;
   void on_second_lost() override;
   std::string_view message() const override { return body_.all(); }
+  // The same of a replica that reads the message in a slot.
+  void on_slot_answer(std::string_view grpc_status, std::string_view body) override;
+  void on_slot_call_lost(unsigned status, std::string_view message) override;
 
   // The fan-outs' side.
   void on_merged(const MergedReply& reply) override;
@@ -76,6 +81,7 @@ class GrpcStream final : public ClientStream,
   void build_request();
   void begin_stream();
   void take_unary(std::string_view bytes);
+  void place(std::uint64_t announced, std::string_view beginning);
   bool reserve();
   void dispatch();
   void queue();
@@ -113,6 +119,7 @@ class GrpcStream final : public ClientStream,
   std::unique_ptr<GrpcHedge> second_;  // while both copies may be answered first
   std::optional<ReplicaIndex> pinned_;
   GrpcQuestion question_;  // as the HTTP fan-out asks it
+  std::unique_ptr<GrpcSlotCall> slot_call_;
   std::unique_ptr<FanOut> fan_out_;
   std::unique_ptr<GrpcFanOut> call_fan_out_;
 };

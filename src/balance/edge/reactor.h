@@ -55,6 +55,8 @@ class Reactor {
   StatisticsKeeper& statistics() { return statistics_; }
   // Whether bodies are put into slots: a replica takes them, and there is memory for it.
   bool slots_in_use() const { return slots_in_use_; }
+  // The same of messages of gRPC's calls.
+  bool slot_calls_in_use() const { return slot_calls_in_use_; }
   void slots_changed();
   void replica_is_up(Replica& replica);
 
@@ -162,6 +164,7 @@ class Reactor {
   std::deque<Client*> waiting_for_memory_;
   bool memory_released_ = false;
   bool slots_in_use_ = false;
+  bool slot_calls_in_use_ = false;
   bool has_unwanted_ = false;
   bool pumping_ = false;
   os::EventLoop::Timer timer_;

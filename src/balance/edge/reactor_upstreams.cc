@@ -57,8 +57,11 @@ void Reactor::slots_changed() {
   };
   if (any([](const Replica& replica) { return replica.takes_slots(); })) {
     slots_in_use_ = bodies_.open_region(BodyPool::Region::kSealed, options_.max_body_bytes);
+    slot_calls_in_use_ =
+        slots_in_use_ && any([](const Replica& replica) { return replica.takes_slot_calls(); });
     return;
   }
+  slot_calls_in_use_ = false;
   const bool wanted =
       any([](const Replica& replica) { return replica.foreign_memory().wants_region(); }) &&
       bodies_.open_region(BodyPool::Region::kNamed, options_.max_body_bytes);

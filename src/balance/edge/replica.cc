@@ -309,6 +309,7 @@ void Replica::probe_ended(bool ready) {
     return;
   }
   takes_slots_ = side_.grants_slots();
+  takes_slot_calls_ = side_.grants_slot_calls();
   if (takes_slots_) {
     foreign_.not_needed();
   } else {

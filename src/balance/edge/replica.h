@@ -37,6 +37,7 @@ class Replica final : public UpstreamConnection::Owner {
   // Whether it reads bodies where they lie in shared memory: septet's own, and others that know the
   // named region or could; and how many it was given so.
   bool takes_slots() const { return takes_slots_; }
+  bool takes_slot_calls() const { return takes_slots_ && takes_slot_calls_; }
   const ForeignMemory& foreign_memory() const { return foreign_; }
   std::uint64_t slot_requests() const { return slot_requests_; }
   // Whether nothing is under way, so that it can go.
@@ -90,6 +91,7 @@ class Replica final : public UpstreamConnection::Owner {
   Duration busy_then_{};
   double busy_share_ = 0;
   bool takes_slots_ = false;
+  bool takes_slot_calls_ = false;  // gRPC's, when it takes slots
   std::uint64_t slot_requests_ = 0;
   Duration round_trip_{};
   bool last_words_ = false;  // its statistics were asked for before it goes

@@ -1,6 +1,7 @@
 #include "balance/edge/side_channel.h"
 
 #include "balance/edge/reactor.h"
+#include "inference/slot_call.h"
 #include "inference/slot_message.h"
 
 namespace septet::balance {
@@ -41,7 +42,8 @@ void SideChannel::next() {
   exchange_.body = question.json;
   if (reactor_.options().slots && replica_.upstream().endpoint.is_unix()) {
     exchange_.head.append(inference::kSlotsField).append(": ").append(inference::kSlotsVersion);
-    exchange_.head += "\r\n";
+    exchange_.head.append("\r\n").append(inference::kSlotCallsField).append(": ");
+    exchange_.head.append(inference::kSlotsVersion).append("\r\n");
   }
   exchange_.head += "\r\n";
   grants_slots_ = false;
@@ -66,6 +68,7 @@ void SideChannel::on_whole_reply(const WholeReply& reply) {
   status_ = reply.head.status;
   grants_slots_ = reactor_.options().slots && replica_.upstream().endpoint.is_unix() &&
                   reply.head.find(inference::kSlotsField) == inference::kSlotsVersion;
+  grants_slot_calls_ = reply.head.find(inference::kSlotCallsField) == inference::kSlotsVersion;
   body_ = reply.body.substr(0, kMaxBodyBytes);
   answered(status_);
 }

@@ -34,6 +34,8 @@ class SideChannel final : public ReplySink {
   // Whether the last answer said that the replica reads bodies in slots. It is asked on Unix
   // sockets.
   bool grants_slots() const { return grants_slots_; }
+  // And gRPC's calls.
+  bool grants_slot_calls() const { return grants_slots_ && grants_slot_calls_; }
   // How long the last answer took to come.
   Duration took() const { return took_; }
 
@@ -60,6 +62,7 @@ class SideChannel final : public ReplySink {
   std::deque<Question> questions_;
   bool asking_ = false;
   bool grants_slots_ = false;
+  bool grants_slot_calls_ = false;
   Instant asked_{};
   Duration took_{};
   unsigned status_ = 0;
