@@ -35,10 +35,18 @@ class PerfFormsTest : public PerfTest {
   }
   std::string captured(const std::string& name) const { return test::read_text(captured_ / name); }
 
-  // Runs with short windows and a rule that every level meets.
-  void measure(const std::string& url, std::vector<std::string> words) {
-    words.insert(words.end(), {"-u", url, "-s", "100000", "-r", "3", "-f", file("perf.csv")});
-    ASSERT_EQ(run(words), 0) << output_;
+  // Runs with short windows and a rule that every level meets in which anything is answered; where
+  // other programs take the processors, with longer ones.
+  void measure(const std::string& url, const std::vector<std::string>& asked) {
+    for (const char* window_ms : {"100", "300", "2000", "10000"}) {
+      std::vector<std::string> words = asked;
+      words.insert(words.end(),
+                   {"-u", url, "-s", "100000", "-r", "3", "-f", file("perf.csv"), "-p", window_ms});
+      ASSERT_EQ(run(words), 0) << output_;
+      if (output_.find("Not stable") == std::string::npos) {
+        return;
+      }
+    }
   }
   void expect_console_like(const std::string& name) {
     EXPECT_EQ(form_of(output_), form_of(captured(name))) << output_;
@@ -56,7 +64,7 @@ class PerfFormsTest : public PerfTest {
 TEST_F(PerfFormsTest, AConcurrencySweep) {
   const test::SimulatedServer server({});
 
-  measure(server.endpoint().text(), {"--concurrency-range", "1:4", "-p", "100"});
+  measure(server.endpoint().text(), {"--concurrency-range", "1:4"});
 
   expect_console_like("perf_concurrency_1_4.stdout.txt");
   expect_csv_like("perf_concurrency_1_4.csv");
@@ -65,7 +73,7 @@ TEST_F(PerfFormsTest, AConcurrencySweep) {
 TEST_F(PerfFormsTest, AShortConcurrencySweep) {
   const test::SimulatedServer server({});
 
-  measure(server.endpoint().text(), {"--concurrency-range", "1:2", "-p", "100"});
+  measure(server.endpoint().text(), {"--concurrency-range", "1:2"});
 
   expect_console_like("http_perf_analyzer.stdout.txt");
 }
@@ -75,7 +83,7 @@ TEST_F(PerfFormsTest, Sequences) {
   behaviour.is_sequence_model = true;
   const test::SimulatedServer server(behaviour);
 
-  measure(server.endpoint().text(), {"--concurrency-range", "2", "-p", "300"});
+  measure(server.endpoint().text(), {"--concurrency-range", "2"});
 
   expect_console_like("http_perf_analyzer_sequence.stdout.txt");
 }
@@ -84,7 +92,7 @@ TEST_F(PerfFormsTest, PoissonRates) {
   const test::SimulatedServer server({});
 
   measure(server.endpoint().text(),
-          {"--request-rate-range", "50:100:50", "--request-distribution", "poisson", "-p", "100"});
+          {"--request-rate-range", "50:100:50", "--request-distribution", "poisson"});
 
   expect_csv_like("perf_rate_poisson.csv");
 }
@@ -93,7 +101,7 @@ TEST_F(PerfFormsTest, CustomIntervals) {
   std::ofstream(file("gaps")) << "20000\n5000\n30000\n";
   const test::SimulatedServer server({});
 
-  measure(server.endpoint().text(), {"--request-intervals", file("gaps"), "-p", "100"});
+  measure(server.endpoint().text(), {"--request-intervals", file("gaps")});
 
   expect_csv_like("perf_custom_intervals.csv");
   EXPECT_THAT(test::read_text(file("perf.csv")), testing::HasSubstr("\n54,"));
@@ -102,7 +110,7 @@ TEST_F(PerfFormsTest, CustomIntervals) {
 TEST_F(PerfFormsTest, VerboseWithoutTheTrailingComma) {
   const test::SimulatedServer server({});
 
-  measure(server.endpoint().text(), {"--concurrency-range", "2:2", "-p", "100", "--verbose-csv"});
+  measure(server.endpoint().text(), {"--concurrency-range", "2:2", "--verbose-csv"});
 
   const std::string theirs =
       std::regex_replace(captured("perf_verbose.csv"), std::regex(",\n"), "\n");
@@ -114,7 +122,7 @@ TEST_F(PerfFormsTest, GrpcAtAPercentile) {
   const test::SimulatedGrpcServer server;
 
   measure(server.endpoint().text(),
-          {"-i", "grpc", "--concurrency-range", "1:4:3", "--percentile", "90", "-p", "100"});
+          {"-i", "grpc", "--concurrency-range", "1:4:3", "--percentile", "90"});
 
   expect_csv_like("perf_grpc_percentile90.csv");
 }
