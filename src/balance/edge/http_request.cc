@@ -157,7 +157,7 @@ bool HttpRequest::may_be_hedged() const {
   if (head_.method != "POST" || !path.ends_with("/infer") || head_.find("content-encoding")) {
     return false;
   }
-  return !json_names_shared_memory(body_json());
+  return !json_names_shared_memory(body_json()) && read_json_sequence(body_json()).id.empty();
 }
 
 // The part of the body that is JSON.
