@@ -103,6 +103,9 @@ Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
       (arrival.deadline_is_strict && !makes_deadline(now, model, arrival.deadline))) {
     return {Refusal::kDeadline, Ticket{}};
   }
+  if (arrival.only && !replicas_[arrival.only->value()].present) {
+    return {Refusal::kNoReplica, Ticket{}};
+  }
   const std::uint32_t ticket = new_ticket();
   Request& request = requests_[ticket];
   request = Request{};
@@ -113,12 +116,30 @@ Dispatcher::Admission Dispatcher::arrive(Instant now, const Arrival& arrival) {
   request.tenant = arrival.tenant;
   request.may_be_hedged = arrival.may_be_hedged && options_.hedge_percentile > 0;
   request.size_class = size_class(arrival.bytes);
-  model.queue.push(request.tenant, request.entry);
-  ++queued_;
+  request.direct = arrival.only.has_value();
+  request.replica = arrival.only.value_or(ReplicaIndex(0)).value();
+  enqueue(request);
   return {std::nullopt, Ticket(ticket)};
 }
 
+void Dispatcher::enqueue(Request& request) {
+  request.state = Request::State::kQueued;
+  ++queued_;
+  if (request.direct) {
+    direct_.push_back(request.entry.ticket);
+  } else {
+    models_[request.model].queue.push(request.tenant, request.entry);
+  }
+}
+
 std::optional<Dispatcher::Assignment> Dispatcher::next(Instant now) {
+  if (!direct_.empty()) {
+    Request& request = requests_[direct_.front()];
+    direct_.erase(direct_.begin());
+    --queued_;
+    enter_replica(now, request, request.replica);
+    return Assignment{Ticket(request.entry.ticket), request.cookie, ReplicaIndex(request.replica)};
+  }
   if (queued_ == 0 || up_ == 0) {
     return std::nullopt;
   }
@@ -203,8 +224,8 @@ bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
     free_ticket(request);
     return false;
   }
-  Model& model = models_[request.model];
-  const bool again = request.repeatable && failure != Failure::kTimedOut &&
+  const bool replica_may_have_it = !request.direct || failure == Failure::kStaleConnection;
+  const bool again = request.repeatable && failure != Failure::kTimedOut && replica_may_have_it &&
                      request.tries < options_.max_tries && request.entry.deadline > now &&
                      retry_tokens_ >= 1 && !hopeless(now);
   if (!again) {
@@ -213,9 +234,7 @@ bool Dispatcher::failed(Instant now, Ticket ticket, Failure failure) {
   }
   retry_tokens_ -= reached ? 1 : 0;
   ++retries_;
-  request.state = Request::State::kQueued;
-  model.queue.push(request.tenant, request.entry);
-  ++queued_;
+  enqueue(request);
   return true;
 }
 
@@ -227,7 +246,8 @@ bool Dispatcher::cancel(Ticket ticket) {
     drop_hedge(request);
     return false;
   }
-  CHECK(models_[request.model].queue.erase(request.tenant, ticket.value()));
+  CHECK(request.direct ? std::erase(direct_, ticket.value()) == 1
+                       : models_[request.model].queue.erase(request.tenant, ticket.value()));
   --queued_;
   free_ticket(request);
   return true;
@@ -289,7 +309,7 @@ void Dispatcher::enter_replica(Instant now, Request& request, std::uint32_t repl
   if (chosen.outstanding++ == 0) {
     chosen.busy_since = now;
   }
-  if (options_.policy == Policy::kPull) {
+  if (options_.policy == Policy::kPull && !request.direct) {
     join_batch(now, lane, request);
   }
   may_hedge(request);

@@ -69,7 +69,10 @@ class Dispatcher {
     bool deadline_is_strict = false;  // the client set it: refuse at once what cannot make it
     bool may_be_hedged = false;       // it changes nothing at the replica
     std::uint64_t bytes = 0;          // of its body; latencies of like sizes are compared
-    std::uint64_t cookie = 0;         // handed back with every decision
+    // The one replica that may have it. It is sent at once and takes no place of a batch: what else
+    // is there may be waiting for this very request.
+    std::optional<ReplicaIndex> only{};
+    std::uint64_t cookie = 0;  // handed back with every decision
   };
   enum class Refusal { kQueueFull, kDeadline, kNoReplica, kGivenUp };
   struct Admission {
@@ -152,6 +155,8 @@ class Dispatcher {
   // seen here and take no place: the one with the fewest such, of those that are up and eligible
   // for the model. Nothing when there is none.
   std::optional<ReplicaIndex> pin(ModelIndex model);
+  // The same at a given replica.
+  void pin_at(ReplicaIndex replica) { ++replicas_[replica.value()].pinned; }
   void unpin(ReplicaIndex replica);
   // What is pinned there was lost.
   void pinned_failed(Instant now, ReplicaIndex replica, Failure failure);
@@ -229,6 +234,7 @@ class Dispatcher {
     enum class State { kFree, kQueued, kOutstanding };
     State state = State::kFree;
     bool repeatable = true;
+    bool direct = false;  // for one replica only
     std::uint32_t model = 0;
     std::uint32_t replica = 0;
     std::uint32_t place = kNoPlace;  // of its batch
@@ -248,6 +254,7 @@ class Dispatcher {
 
   std::uint32_t new_ticket();
   void free_ticket(Request& request);
+  void enqueue(Request& request);
   void enter_replica(Instant now, Request& request, std::uint32_t replica);
   void join_batch(Instant now, Lane& lane, Request& request);
   void leave_replica(Instant now, Request& request);
@@ -286,6 +293,7 @@ class Dispatcher {
   std::vector<Replica> replicas_;
   std::vector<Request> requests_;
   std::vector<std::uint32_t> free_tickets_;
+  std::vector<std::uint32_t> direct_;  // until next()
   std::uint64_t sequence_ = 0;
   std::uint64_t queued_ = 0;
   std::uint64_t outstanding_ = 0;

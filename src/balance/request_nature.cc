@@ -99,21 +99,30 @@ SequenceWish read_json_sequence(std::string_view json) {
   if (!parameters.is_object() || !parameters.contains(kId)) {
     return {};
   }
-  return {json_id(parameters[std::string(kId)]), json_truth(parameters, kStart),
+  return {json_id(parameters[std::string(kId)]),
+          {},
+          json_truth(parameters, kStart),
           json_truth(parameters, kEnd)};
 }
 
 SequenceWish read_proto_sequence(std::string_view framed) {
+  constexpr std::uint64_t kModel = 1;
   constexpr std::uint64_t kParameters = 4;
   SequenceWish wish;
+  std::string_view model;
   if (framed.size() < kGrpcPrefixBytes || framed[0] != 0) {
     return wish;
   }
   framed.remove_prefix(kGrpcPrefixBytes);
   while (const std::optional<ProtobufField> field = take_field(framed)) {
-    if (field->number == kParameters) {
+    if (field->number == kModel) {
+      model = field->bytes;
+    } else if (field->number == kParameters) {
       read_entry(field->bytes, wish);
     }
+  }
+  if (!wish.id.empty()) {
+    wish.model = model;
   }
   return wish;
 }

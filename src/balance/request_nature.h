@@ -11,7 +11,8 @@ namespace septet::balance {
 
 // The request is one of a sequence: its parameters sequence_id, sequence_start, sequence_end.
 struct SequenceWish {
-  std::string id;  // a number's digits, or a text in quotes: 7 and "7" are two; empty = none
+  std::string id;     // a number's digits, or a text in quotes: 7 and "7" are two; empty = none
+  std::string model;  // of a message, the one that it names
   bool starts = false;
   bool ends = false;
 };

@@ -39,6 +39,7 @@ class Dispatched {
     return hedge == Hedge::kWon ? "won" : hedge == Hedge::kLost ? "lost" : "";
   }
   bool may_be_hedged = false;  // it changes nothing at the replica, and its reply lies in no memory
+  std::string sequence;        // its key in the SequenceTable; empty = it is of none
   Instant deadline{};
   std::optional<Ticket> ticket;  // while the dispatcher has it
 };

@@ -191,6 +191,7 @@ void GrpcStream::on_lost(Replica& replica, Failure failure) {
   if (failure == Failure::kStaleConnection && ++returns_ > kMaxReturns) {
     failure = Failure::kBadReply;
   }
+  std::string_view lost;  // what went with it
   if (ticket) {
     if (reactor_.dispatcher().failed(reactor_.now(), *ticket, failure)) {
       return;  // queued again
@@ -199,11 +200,13 @@ void GrpcStream::on_lost(Replica& replica, Failure failure) {
       return;
     }
     ticket.reset();
+    lost = reactor_.lose_sequence(*this, failure);
   } else if (pinned_) {
     if (failure != Failure::kStaleConnection) {
       reactor_.dispatcher().pinned_failed(reactor_.now(), replica.index(), failure);
     }
     unpin();
+    lost = reactor_.lose_sequence(*this, failure);
     const bool unread = failure == Failure::kStaleConnection || failure == Failure::kNotConnected;
     if (unread && !committed_ && body_.size() == body_.left() && ++returns_ <= kMaxReturns) {
       begin_stream();
@@ -211,7 +214,7 @@ void GrpcStream::on_lost(Replica& replica, Failure failure) {
     }
   }
   fail(grpc_status_of_http(failure_status(failure)),
-       "replica '" + replica.name() + "' " + failure_text(failure));
+       "replica '" + replica.name() + "' " + failure_text(failure) + std::string(lost));
 }
 
 void GrpcStream::on_merged(const MergedReply& reply) {

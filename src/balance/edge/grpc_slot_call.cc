@@ -13,6 +13,7 @@ void GrpcSlotCall::send(Replica& replica, const Message& message, const Dispatch
   grpc_status_.clear();
   too_large_ = false;
   exchange_.ticket = call.ticket;
+  exchange_.sequence = call.sequence;
   exchange_.deadline = call.deadline;
   exchange_.body = message.bytes;
   exchange_.slot = &message.slot;

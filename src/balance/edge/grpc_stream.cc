@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kSmallestInSlot = 64 * 1024;
 constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
+// So much of a stream's first message says of what sequence it is.
+constexpr std::uint64_t kSequencePeek = 4096;
 
 }  // namespace
 
@@ -31,7 +33,8 @@ void GrpcStream::begin() {
   kind_ = find_grpc_kind(head_.find(":path"));
   deadline = is_stream() ? Instant::max() : reactor_.now() + reactor_.options().request_timeout;
   read_wishes();
-  if (is_stream()) {
+  // The first message of a stream of inferences may be of a sequence, whose replica it goes to.
+  if (is_stream() && !head_.find(":path").ends_with("/ModelStreamInfer")) {
     begin_stream();
   }
 }
@@ -62,7 +65,7 @@ void GrpcStream::build_request() {
 }
 
 void GrpcStream::begin_stream() {
-  Replica* const replica = reactor_.pin();
+  Replica* const replica = reactor_.pin(*this, read_proto_sequence(body_.all()));
   if (replica == nullptr) {
     fail(GrpcStatus::kUnavailable, reactor_.speaks_grpc()
                                        ? "no replica is ready; try again later"
@@ -89,6 +92,11 @@ void GrpcStream::on_data(std::string_view bytes) {
   body_.drop_read();
   if (!body_.append(reactor_.bodies(), bytes, BodyPool::For::kBeginning)) {
     fail(GrpcStatus::kResourceExhausted, "the proxy's memory is full; try again later");
+  } else if (state_ == State::kBody) {
+    const std::optional<std::uint64_t> size = framed_size(body_.all());
+    if (size && body_.size() >= std::min(*size, kSequencePeek)) {
+      begin_stream();
+    }
   } else if (upstream != nullptr) {
     upstream->more();
   }
@@ -170,7 +178,9 @@ void GrpcStream::memory_freed() {
 
 void GrpcStream::on_end() {
   client_ended_ = true;
-  if (is_stream()) {
+  if (is_stream() && state_ == State::kBody) {
+    begin_stream();
+  } else if (is_stream()) {
     if (upstream != nullptr) {
       upstream->more();
     }
@@ -214,9 +224,11 @@ void GrpcStream::queue() {
     fail(GrpcStatus::kUnavailable, "no replica behind this address has a gRPC address");
     return;
   }
-  may_be_hedged = reactor_.hedges() && !proto_names_shared_memory(body_.all()) &&
-                  read_proto_sequence(body_.all()).id.empty();
-  reactor_.submit(*this, {Reactor::Protocol::kGrpc, model_, body_.size(), wishes_});
+  Reactor::Submission about{Reactor::Protocol::kGrpc, model_, body_.size(), wishes_,
+                            read_proto_sequence(body_.all())};
+  may_be_hedged =
+      reactor_.hedges() && about.sequence.id.empty() && !proto_names_shared_memory(body_.all());
+  reactor_.submit(*this, about);
 }
 
 void GrpcStream::requeue() {

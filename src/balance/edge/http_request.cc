@@ -140,9 +140,13 @@ void HttpRequest::submit(std::string_view body) {
     if (wishes_.has_deadline()) {
       exchange_.deadline = std::min(exchange_.deadline, reactor_.now() + wishes_.timeout);
     }
-    exchange_.may_be_hedged = reactor_.hedges() && may_be_hedged();
-    reactor_.submit(exchange_,
-                    {Reactor::Protocol::kHttp, route_.model, exchange_.body.size(), wishes_});
+    Reactor::Submission about{Reactor::Protocol::kHttp, route_.model, exchange_.body.size(),
+                              wishes_};
+    if (!is_encoded_) {
+      about.sequence = read_json_sequence(body_json());
+    }
+    exchange_.may_be_hedged = reactor_.hedges() && about.sequence.id.empty() && may_be_hedged();
+    reactor_.submit(exchange_, about);
   } else {
     const FanOut::Question question{exchange_.head, exchange_.body, exchange_.is_head_request,
                                     exchange_.deadline};
@@ -154,10 +158,8 @@ void HttpRequest::submit(std::string_view body) {
 // Whether it may be answered by two replicas at the same time.
 bool HttpRequest::may_be_hedged() const {
   const std::string_view path = std::string_view(head_.target).substr(0, head_.target.find('?'));
-  if (head_.method != "POST" || !path.ends_with("/infer") || head_.find("content-encoding")) {
-    return false;
-  }
-  return !json_names_shared_memory(body_json()) && read_json_sequence(body_json()).id.empty();
+  return head_.method == "POST" && path.ends_with("/infer") && !is_encoded_ &&
+         !json_names_shared_memory(body_json());
 }
 
 // The part of the body that is JSON.
@@ -178,6 +180,7 @@ void HttpRequest::write_request() {
   append_request_head(
       exchange_.head, head_,
       has_body ? std::optional<std::uint64_t>(exchange_.body.size()) : std::nullopt);
+  is_encoded_ = head_.find("content-encoding").has_value();
   wishes_ = {};
   for (const inference::HttpField& field : head_.fields) {
     wishes_.read_field(field.name, field.value);

@@ -104,8 +104,9 @@ class HttpRequest final : public ReplySink, public FanOut::Owner {
   Reactor& reactor_;
   Framing& framing_;
   inference::HttpHead head_;
-  Route route_;           // of head_
-  bool written_ = false;  // exchange_.head and wishes_ are head_'s
+  Route route_;              // of head_
+  bool is_encoded_ = false;  // its body cannot be looked into
+  bool written_ = false;     // exchange_.head and wishes_ are head_'s
   RequestWishes wishes_;
   Body memory_;
   std::size_t body_at_ = 0;  // where the body begins in it

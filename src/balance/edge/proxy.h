@@ -71,7 +71,7 @@ struct UpstreamStats {
   std::uint64_t completed = 0;  // replies, whatever their status
   std::uint64_t failed = 0;     // connection lost, garbage or time-out instead of a reply
   std::uint64_t ejections = 0;
-  std::uint64_t streams = 0;  // gRPC streams that stay with it; not in in_flight
+  std::uint64_t streams = 0;  // gRPC streams and sequences that stay with it
   double busy_seconds = 0;    // time with at least one request outstanding
   double busy_share = 0;      // the same of the last second or so, 0..1
   double round_trip_us = 0;   // of an answer that costs it nothing; 0 = not known yet
@@ -100,6 +100,7 @@ struct ProxyStats {
   std::uint64_t hedges_failed = 0;    // the second got no reply
   std::uint64_t hedges_dropped = 0;   // the client went away
   std::uint64_t refused = 0;          // answered 503 without reaching a replica
+  std::uint64_t sequences = 0;        // now, that stay with their replicas
   std::uint64_t slots_used = 0;       // now
   std::uint64_t slot_bytes_used = 0;  // now, of slot_bytes
   std::uint64_t slot_bytes = 0;       // of the shared memory region; 0 = there is none

@@ -150,6 +150,10 @@ void Reactor::submit(Dispatched& request, const Submission& about) {
   arrival.bytes = about.body_bytes;
   arrival.cookie = std::bit_cast<std::uint64_t>(&request);
   request.hedge = Dispatched::Hedge::kNone;
+  request.sequence.clear();
+  if (!about.sequence.id.empty() && !join_sequence(request, about, arrival)) {
+    return;
+  }
   const Dispatcher::Admission admission = dispatcher_.arrive(now(), arrival);
   if (admission.refused) {
     refuse(request, *admission.refused);
@@ -299,6 +303,9 @@ void Reactor::sweep_replicas(Instant now) {
         replica->note_busy(now, dispatcher_.view(replica->index(), now).busy);
       }
     }
+  }
+  if (note) {
+    end_idle_sequences();
   }
   access_log_.flush();
   if (ask) {

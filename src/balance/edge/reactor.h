@@ -17,6 +17,8 @@
 #include "balance/edge/proxy.h"
 #include "balance/edge/replica.h"
 #include "balance/edge/request_wishes.h"
+#include "balance/request_nature.h"
+#include "balance/sequence_table.h"
 #include "balance/statistics_keeper.h"
 #include "os/event_loop.h"
 
@@ -66,6 +68,7 @@ class Reactor {
     std::string_view model;
     std::uint64_t body_bytes = 0;
     RequestWishes wishes;
+    SequenceWish sequence{};
   };
   // Queues the request for a replica that serves the model.
   void submit(Dispatched& request, const Submission& about);
@@ -78,8 +81,12 @@ class Reactor {
   void forbid_repeat(Dispatched& request);
   // A replica has answered for that model, so it gets a queue of its own.
   void learn_model(Protocol protocol, std::string_view model);
-  // A replica for a call that stays with it until unpin(); null when none is up.
-  Replica* pin();
+  // A replica for a call that stays with it until unpin(), that of the sequence if it is of one;
+  // null when none is up.
+  Replica* pin(GrpcCall& call, const SequenceWish& sequence);
+  // The replica of the request's sequence has failed. What to add to the message: nothing if it is
+  // of none, or if the replica may still have it.
+  std::string_view lose_sequence(const Dispatched& request, Failure failure);
   void unpin(ReplicaIndex replica) { dispatcher_.unpin(replica); }
   // Whether any replica of the set has a gRPC address.
   bool speaks_grpc() const { return grpc_replicas_ > 0; }
@@ -132,9 +139,15 @@ class Reactor {
   void ask_replicas();
   void arm_timer();
   void wake_for_memory();
+  bool join_sequence(Dispatched& request, const Submission& about, Dispatcher::Arrival& arrival);
+  std::optional<ReplicaIndex> place_sequence(const std::string& key, const SequenceWish& wish,
+                                             ModelIndex model);
+  void end_sequence(const std::string& key);
+  void end_idle_sequences();
   void refuse(Dispatched& request, Dispatcher::Refusal why);
   void remove_drained();
   const ModelQueue& find_queue(Protocol protocol, std::string_view model) const;
+  ModelIndex calls_of_any_model() const;
   ModelIndex add_model(Protocol protocol, std::string_view name);
   bool may_take(const Replica& replica, const ModelQueue& queue) const;
   void sort_protocols();
@@ -151,6 +164,7 @@ class Reactor {
   std::size_t grpc_replicas_ = 0;
   bool mixed_ = false;  // some replicas speak gRPC, others do not
   std::map<std::string, std::uint32_t, std::less<>> tenants_;
+  SequenceTable sequences_;
   StatisticsKeeper statistics_;
   AccessLog access_log_;
   std::uint64_t sweeps_ = 0;

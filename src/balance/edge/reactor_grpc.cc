@@ -86,9 +86,8 @@ void Reactor::sort_protocols() {
   }
 }
 
-Replica* Reactor::pin() {
-  const auto replica = dispatcher_.pin(models_.find(queue_key(Protocol::kGrpc, ""))->second.index);
-  return replica ? replicas_[replica->value()].get() : nullptr;
+ModelIndex Reactor::calls_of_any_model() const {
+  return models_.find(queue_key(Protocol::kGrpc, ""))->second.index;
 }
 
 void Reactor::serve_http2(os::UniqueFd fd, std::unique_ptr<inference::TlsStream> tls,

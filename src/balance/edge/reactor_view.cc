@@ -33,7 +33,7 @@ void add_upstream(MetricsText& text, const UpstreamStats& upstream) {
   own("septet_replica_up", "gauge", "1 if the replica takes requests",
       upstream.state == "up" ? 1 : 0);
   own("septet_replica_in_flight", "gauge", "Requests at the replica", number(upstream.in_flight));
-  own("septet_replica_streams", "gauge", "gRPC streams that stay with the replica",
+  own("septet_replica_streams", "gauge", "gRPC streams and sequences that stay with the replica",
       number(upstream.streams));
   own("septet_replica_completed_total", "counter", "Replies of the replica",
       number(upstream.completed));
@@ -93,6 +93,7 @@ ProxyStats Reactor::stats() const {
   stats.queued = dispatcher_.queued();
   stats.in_flight = dispatcher_.outstanding();
   stats.retries = dispatcher_.retries();
+  stats.sequences = sequences_.size();
   stats.hedges_won = dispatcher_.hedges().won;
   stats.hedges_lost = dispatcher_.hedges().lost;
   stats.hedges_failed = dispatcher_.hedges().failed;
@@ -132,6 +133,8 @@ std::string Reactor::with_own_metrics(std::string_view replicas_text) const {
   own("septet_balance_refused_total", "counter", "Requests answered 503 without a replica", "",
       number(stats.refused));
   own("septet_balance_queued", "gauge", "Requests waiting for a replica", "", number(stats.queued));
+  own("septet_balance_sequences", "gauge", "Sequences that stay with their replicas", "",
+      number(stats.sequences));
   own("septet_balance_connections", "gauge", "Open client connections", "",
       number(stats.connections));
   own("septet_balance_slots_used", "gauge", "Request bodies in shared memory", "",
@@ -175,6 +178,7 @@ std::string Reactor::status_json() const {
                                      {"hedges_failed", stats.hedges_failed},
                                      {"hedges_dropped", stats.hedges_dropped},
                                      {"refused", stats.refused},
+                                     {"sequences", stats.sequences},
                                      {"slots_used", stats.slots_used},
                                      {"slot_bytes_used", stats.slot_bytes_used},
                                      {"slot_bytes", stats.slot_bytes},

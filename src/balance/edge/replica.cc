@@ -168,7 +168,8 @@ void Replica::no_reply(Exchange& exchange, Failure failure) {
   }
   exchange.ticket.reset();
   exchange.sink->on_no_reply(failure_status(failure),
-                             fmt::format("replica '{}' {}", name(), failure_text(failure)));
+                             fmt::format("replica '{}' {}{}", name(), failure_text(failure),
+                                         reactor_.lose_sequence(exchange, failure)));
 }
 
 void Replica::reply_complete(UpstreamConnection& connection) {

@@ -1,0 +1,40 @@
+#include "balance/sequence_table.h"
+
+#include <gtest/gtest.h>
+
+namespace septet::balance {
+namespace {
+
+constexpr Instant at_s(std::int64_t s) { return Instant(seconds(s)); }
+
+TEST(SequenceTable, KnowsWhereASequenceIsUntilItEnds) {
+  SequenceTable table;
+  const std::string key = SequenceTable::key("m", "7");
+
+  EXPECT_FALSE(table.find(at_s(0), key));
+  table.begin(at_s(0), key, ReplicaIndex(2));
+  EXPECT_EQ(table.find(at_s(1), key), ReplicaIndex(2));
+  EXPECT_FALSE(table.find(at_s(1), SequenceTable::key("n", "7")));
+  EXPECT_FALSE(table.find(at_s(1), SequenceTable::key("m", "\"7\"")));
+  EXPECT_EQ(table.end(key), ReplicaIndex(2));
+
+  EXPECT_FALSE(table.find(at_s(2), key));
+  EXPECT_FALSE(table.end(key));
+}
+
+TEST(SequenceTable, ForgetsWhatIsIdle) {
+  SequenceTable table;
+  table.begin(at_s(0), "a", ReplicaIndex(0));
+  table.begin(at_s(0), "b", ReplicaIndex(1));
+  table.begin(at_s(0), "c", ReplicaIndex(0));
+  table.find(at_s(5), "a");
+
+  EXPECT_EQ(table.end_idle(at_s(4), ReplicaIndex(0)), ReplicaIndex(0));
+  EXPECT_FALSE(table.end_idle(at_s(4), ReplicaIndex(0)));
+  EXPECT_EQ(table.end_idle(at_s(4)), ReplicaIndex(1));
+  EXPECT_FALSE(table.end_idle(at_s(4)));
+  EXPECT_TRUE(table.find(at_s(6), "a"));
+}
+
+}  // namespace
+}  // namespace septet::balance
