@@ -22,7 +22,7 @@ constexpr std::string_view kRegion = "shared_memory_region";
 constexpr std::size_t kTensorHead = 4096;
 
 bool contains(std::string_view text, std::string_view word) {
-  return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+  return !text.empty() && memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
 }
 
 // 0 and the empty text are no sequence.
