@@ -381,20 +381,14 @@ std::string_view reason_phrase(unsigned status) {
 }
 
 void append_status_line(std::string& out, unsigned status) {
-  out += "HTTP/1.1 ";
-  out += std::to_string(status);
-  out += ' ';
-  out += reason_phrase(status);
-  out += "\r\n";
+  out.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
+  out.append(reason_phrase(status)).append("\r\n");
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   CHECK(name.find_first_of("\r\n:") == std::string_view::npos);
   CHECK(value.find_first_of("\r\n") == std::string_view::npos);
-  out += name;
-  out += ": ";
-  out += value;
-  out += "\r\n";
+  out.append(name).append(": ").append(value).append("\r\n");
 }
 
 void append_field(std::string& out, std::string_view name, std::uint64_t value) {

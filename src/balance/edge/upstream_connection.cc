@@ -1,9 +1,7 @@
 #include "balance/edge/upstream_connection.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -229,15 +227,11 @@ UpstreamConnection::Step UpstreamConnection::parse_head() {
 // did says nothing: then the request is sent again, whole.
 bool UpstreamConnection::accepts_slot() {
   const auto answer = head_.find(inference::kSlotsField);
-  if (answer == inference::kSlotsVersion) {
-    return true;
+  if (answer != inference::kSlotsVersion) {
+    answer ? fail(Failure::kBadReply) : ignored_slot();
+    return false;
   }
-  if (answer) {
-    fail(Failure::kBadReply);
-  } else {
-    ignored_slot();
-  }
-  return false;
+  return true;
 }
 
 // An error that names the region is about what the proxy did, not the client.
@@ -374,8 +368,7 @@ bool UpstreamConnection::abandon() {
 }
 
 bool UpstreamConnection::outlast(Instant deadline) {
-  const bool had_sink = exchange_ != nullptr || ticket_;
-  if (!had_sink || !slot_.valid() || !sent_all_ || streaming_) {
+  if ((exchange_ == nullptr && !ticket_) || !slot_.valid() || !sent_all_ || streaming_) {
     return false;
   }
   exchange_ = nullptr;

@@ -43,28 +43,19 @@ void respond_status(HttpExchange& exchange, const Status& status) {
 void respond_call(HttpExchange& exchange, Outcome<std::string> answer) {
   if (!answer.ok()) {
     respond_status(exchange, answer.error());
-  } else if (answer->empty()) {
-    respond_empty(exchange, 200);
   } else {
-    respond_json(exchange, std::move(*answer));
+    answer->empty() ? respond_empty(exchange, 200) : respond_json(exchange, std::move(*answer));
   }
 }
 
 void respond_outcome(HttpExchange& exchange, const Outcome<Ok>& outcome) {
-  if (outcome.ok()) {
-    respond_empty(exchange, 200);
-  } else {
-    respond_status(exchange, outcome.error());
-  }
+  outcome.ok() ? respond_empty(exchange, 200) : respond_status(exchange, outcome.error());
 }
 
 void respond_infer(HttpExchange& exchange, const Outcome<inference::InferResponse>& response,
                    BodyEncoding encoding, const std::shared_ptr<RequestTrace>& trace) {
-  if (!response.ok()) {
-    respond_status(exchange, response.error());
-    return;
-  }
-  Outcome<V2Message> message = write_response(*response);
+  Outcome<V2Message> message =
+      response.ok() ? write_response(*response) : Outcome<V2Message>(response.error());
   if (!message.ok()) {
     respond_status(exchange, message.error());
     return;
