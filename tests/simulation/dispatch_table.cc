@@ -128,17 +128,8 @@ class Tables {
       for (const double rho : {.3, .5, .7, .8}) {
         fmt::print("| {} |", rho);
         for (const double percentile : {0.0, .9, .95, .99}) {
-          QueueingSetting setting;
-          setting.bound = 0;
-          setting.learns_speed = true;
-          setting.knows_speed = false;
-          setting.law = Law::kJitter;
+          QueueingSetting setting = with_stalls(stalling, percentile);
           setting.rho = rho;
-          setting.delay = 0.002;
-          setting.stalling = stalling;
-          setting.stall_share = stalling == 1 ? 0.05 : 0.01;
-          setting.hedge_percentile = percentile;
-          setting.requests = requests_;
           const QueueingFigures figures = simulate_seeds(setting, seeds_);
           fmt::print(" {:.2f}/{:.2f}/{:.1f} % |", figures.p99, figures.p999, 100 * figures.hedged);
         }
@@ -147,7 +138,36 @@ class Tables {
     }
   }
 
+  void closed_hedging() const {
+    fmt::print(
+        "\n### Hedging, closed loop, stalls of 20 S at 7 of 7 replicas, throughput/p99\n\n"
+        "| N | none | p95 |\n|---|---|---|\n");
+    for (const std::uint32_t clients : {4U, 7U, 14U, 28U}) {
+      fmt::print("| {} |", clients);
+      for (const double percentile : {0.0, .95}) {
+        QueueingSetting setting = with_stalls(7, percentile);
+        setting.clients = clients;
+        const QueueingFigures figures = simulate_seeds(setting, seeds_);
+        fmt::print(" {:.2f}/{:.2f} |", figures.throughput, figures.p99);
+      }
+      fmt::print("\n");
+    }
+  }
+
  private:
+  QueueingSetting with_stalls(std::uint32_t stalling, double percentile) const {
+    QueueingSetting setting;
+    setting.bound = 0;
+    setting.learns_speed = true;
+    setting.knows_speed = false;
+    setting.law = Law::kJitter;
+    setting.delay = 0.002;
+    setting.stalling = stalling;
+    setting.stall_share = stalling == 1 ? 0.05 : 0.01;
+    setting.hedge_percentile = percentile;
+    setting.requests = requests_;
+    return setting;
+  }
   QueueingSetting base(const Column& column, Law law, const std::vector<double>& speeds) const {
     QueueingSetting setting;
     setting.policy = column.policy;
@@ -203,5 +223,6 @@ int main(int argc, char** argv) {
   tables.round_trip();
   tables.closed_round_trip(one_slow);
   tables.hedging();
+  tables.closed_hedging();
   return 0;
 }
