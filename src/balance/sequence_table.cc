@@ -1,11 +1,15 @@
 #include "balance/sequence_table.h"
 
-#include <algorithm>
+#include <functional>
 
 namespace septet::balance {
 
 std::string SequenceTable::key(std::string_view model, std::string_view id) {
-  return std::string(model) + '\n' + std::string(id);
+  std::string key = std::string(model) + '\n' + std::string(id);
+  if (key.size() > kMostKeyBytes) {
+    key = "\n" + std::to_string(key.size()) + ' ' + std::to_string(std::hash<std::string>()(key));
+  }
+  return key;
 }
 
 std::optional<ReplicaIndex> SequenceTable::find(Instant now, const std::string& key) {
@@ -31,16 +35,16 @@ std::optional<ReplicaIndex> SequenceTable::end(const std::string& key) {
   return replica;
 }
 
-std::optional<ReplicaIndex> SequenceTable::end_idle(Instant since, std::optional<ReplicaIndex> of) {
-  const auto found = std::find_if(sequences_.begin(), sequences_.end(), [&](const auto& entry) {
-    return entry.second.used <= since && (!of || entry.second.replica == *of);
+std::vector<ReplicaIndex> SequenceTable::end_idle(Instant since, std::optional<ReplicaIndex> of) {
+  std::vector<ReplicaIndex> ended;
+  std::erase_if(sequences_, [&](const auto& entry) {
+    const bool idle = entry.second.used <= since && (!of || entry.second.replica == *of);
+    if (idle) {
+      ended.push_back(entry.second.replica);
+    }
+    return idle;
   });
-  if (found == sequences_.end()) {
-    return std::nullopt;
-  }
-  const ReplicaIndex replica = found->second.replica;
-  sequences_.erase(found);
-  return replica;
+  return ended;
 }
 
 }  // namespace septet::balance

@@ -24,8 +24,10 @@ class SequenceTable {
  public:
   static constexpr std::size_t kMost = 65536;
   static constexpr Duration kIdle = seconds(600);
+  static constexpr std::size_t kMostKeyBytes = 512;
 
-  // Sequences of two models are two.
+  // Sequences of two models are two. Of a long id its hash stands for it, so that clients cannot
+  // fill the memory with ids.
   static std::string key(std::string_view model, std::string_view id);
 
   std::size_t size() const { return sequences_.size(); }
@@ -35,8 +37,8 @@ class SequenceTable {
   void begin(Instant now, const std::string& key, ReplicaIndex replica);
   // The replica that had it, to be unpinned.
   std::optional<ReplicaIndex> end(const std::string& key);
-  // The same, of one that nobody has asked for since that instant; of all, or of one replica's.
-  std::optional<ReplicaIndex> end_idle(Instant since, std::optional<ReplicaIndex> of = {});
+  // The same of those that nobody has asked for since that instant; of all, or of one replica's.
+  std::vector<ReplicaIndex> end_idle(Instant since, std::optional<ReplicaIndex> of = {});
 
  private:
   struct Sequence {

@@ -29,11 +29,20 @@ TEST(SequenceTable, ForgetsWhatIsIdle) {
   table.begin(at_s(0), "c", ReplicaIndex(0));
   table.find(at_s(5), "a");
 
-  EXPECT_EQ(table.end_idle(at_s(4), ReplicaIndex(0)), ReplicaIndex(0));
-  EXPECT_FALSE(table.end_idle(at_s(4), ReplicaIndex(0)));
-  EXPECT_EQ(table.end_idle(at_s(4)), ReplicaIndex(1));
-  EXPECT_FALSE(table.end_idle(at_s(4)));
+  EXPECT_EQ(table.end_idle(at_s(4), ReplicaIndex(0)), std::vector{ReplicaIndex(0)});
+  EXPECT_TRUE(table.end_idle(at_s(4), ReplicaIndex(0)).empty());
+  EXPECT_EQ(table.end_idle(at_s(4)), std::vector{ReplicaIndex(1)});
+  EXPECT_TRUE(table.end_idle(at_s(4)).empty());
   EXPECT_TRUE(table.find(at_s(6), "a"));
+}
+
+TEST(SequenceTable, LongNamesTakeNoMoreMemoryAndStayApart) {
+  const std::string long_id(1'000'000, 'x');
+
+  EXPECT_LE(SequenceTable::key("m", long_id).size(), SequenceTable::kMostKeyBytes);
+  EXPECT_EQ(SequenceTable::key("m", long_id), SequenceTable::key("m", long_id));
+  EXPECT_NE(SequenceTable::key("m", long_id), SequenceTable::key("n", long_id));
+  EXPECT_NE(SequenceTable::key("m", long_id), SequenceTable::key("m", long_id + "y"));
 }
 
 }  // namespace

@@ -70,15 +70,15 @@ std::string_view Reactor::lose_sequence(const Dispatched& request, Failure failu
 
 // Clients that never end theirs must not hold memory, nor a replica that is to leave.
 void Reactor::end_idle_sequences() {
-  while (const auto replica = sequences_.end_idle(now() - SequenceTable::kIdle)) {
-    dispatcher_.unpin(*replica);
-  }
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
-    if (!replica || dispatcher_.view(replica->index()).state != ReplicaState::kDraining) {
-      continue;
+  const auto end_idle = [this](Duration idle, std::optional<ReplicaIndex> of) {
+    for (const ReplicaIndex replica : sequences_.end_idle(now() - idle, of)) {
+      dispatcher_.unpin(replica);
     }
-    while (sequences_.end_idle(now() - options_.request_timeout, replica->index())) {
-      dispatcher_.unpin(replica->index());
+  };
+  end_idle(SequenceTable::kIdle, std::nullopt);
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (replica && dispatcher_.view(replica->index()).state == ReplicaState::kDraining) {
+      end_idle(options_.request_timeout, replica->index());
     }
   }
 }
