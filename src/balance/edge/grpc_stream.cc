@@ -5,6 +5,7 @@
 #include "balance/edge/grpc_upstream.h"
 #include "balance/edge/http2_connection.h"
 #include "balance/edge/reactor.h"
+#include "balance/edge/slot_request.h"
 #include "balance/request_nature.h"
 #include "inference/slot_call.h"
 
@@ -13,7 +14,6 @@ namespace septet::balance {
 namespace {
 
 constexpr std::size_t kSmallestInSlot = 64 * 1024;
-constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
 // So much of a stream's first message says of what sequence it is.
 constexpr std::uint64_t kSequencePeek = 4096;
 
@@ -136,8 +136,7 @@ void GrpcStream::place(std::uint64_t announced, std::string_view beginning) {
                         !reactor_.hedges();
   const auto tensor_at = for_slot ? inference::first_tensor_at(beginning) : std::nullopt;
   if (tensor_at) {
-    body_.reserve_slot(reactor_.bodies(), announced,
-                       (kTensorAlignment - *tensor_at % kTensorAlignment) % kTensorAlignment);
+    body_.reserve_slot(reactor_.bodies(), announced, lead_for(*tensor_at));
   }
   static_cast<void>(body_.reserve(reactor_.bodies(), announced, BodyPool::For::kRequest));
 }

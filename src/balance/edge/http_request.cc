@@ -16,7 +16,6 @@ using inference::BodyFraming;
 
 namespace {
 
-constexpr std::size_t kTensorAlignment = 64;  // of vector instructions
 constexpr std::string_view kText = "text/plain";
 
 HttpRequest::Refusal too_large(const std::string& body, std::size_t limit) {
@@ -60,7 +59,7 @@ HttpRequest::Memory HttpRequest::take_memory(std::uint64_t bytes) {
   const std::uint64_t json_bytes =
       parse_uint(head_.find(inference::kJsonLengthHeader).value_or("")).value_or(bytes);
   if (wants_slot(json_bytes, bytes)) {
-    const std::size_t lead = (kTensorAlignment - json_bytes % kTensorAlignment) % kTensorAlignment;
+    const std::size_t lead = lead_for(json_bytes);
     memory_ = reactor_.bodies().take_slot(lead + bytes);
     if (memory_.valid()) {
       body_at_ = lead;
@@ -163,10 +162,7 @@ bool HttpRequest::may_be_hedged() const {
 }
 
 // The part of the body that is JSON.
-std::string_view HttpRequest::body_json() const {
-  const std::optional<std::string_view> length = head_.find(inference::kJsonLengthHeader);
-  return exchange_.body.substr(0, length ? parse_uint(*length).value_or(0) : exchange_.body.npos);
-}
+std::string_view HttpRequest::body_json() const { return exchange_.body.substr(0, json_bytes_); }
 
 // The head for the replica, and what it says to the dispatcher. Those of the same head stay; only
 // the length of a body that came without one is not in its head.
@@ -181,6 +177,8 @@ void HttpRequest::write_request() {
       exchange_.head, head_,
       has_body ? std::optional<std::uint64_t>(exchange_.body.size()) : std::nullopt);
   is_encoded_ = head_.find("content-encoding").has_value();
+  const std::optional<std::string_view> json_bytes = head_.find(inference::kJsonLengthHeader);
+  json_bytes_ = json_bytes ? parse_uint(*json_bytes).value_or(0) : std::string_view::npos;
   wishes_ = {};
   for (const inference::HttpField& field : head_.fields) {
     wishes_.read_field(field.name, field.value);

@@ -104,9 +104,10 @@ class HttpRequest final : public ReplySink, public FanOut::Owner {
   Reactor& reactor_;
   Framing& framing_;
   inference::HttpHead head_;
-  Route route_;              // of head_
-  bool is_encoded_ = false;  // its body cannot be looked into
-  bool written_ = false;     // exchange_.head and wishes_ are head_'s
+  Route route_;                   // of head_
+  bool is_encoded_ = false;       // its body cannot be looked into
+  std::uint64_t json_bytes_ = 0;  // of the body, at most; with written_
+  bool written_ = false;          // exchange_.head and wishes_ are head_'s
   RequestWishes wishes_;
   Body memory_;
   std::size_t body_at_ = 0;  // where the body begins in it
